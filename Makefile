@@ -75,10 +75,8 @@ map: build
 	@FORETRAIN=$(FORETRAIN) .ci/map
 	@mkdir -p reports/gallery && cp $(BUILD)/map/*.svg reports/gallery/
 
-# How the program's own time grows with ranks and micro-batches; needs libbenchmark-dev and time.
-scaling-plot: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target benchmark_sim foretrain
-	@tests/benchmark/plot_scaling $(BUILD)/tests/benchmark_sim reports/gallery/simulator-scaling.svg
+# How the program's own time grows with GPUs and micro-batches; needs gnuplot and time.
+scaling-plot: build
 	@tests/benchmark/plot_training_scaling $(FORETRAIN) reports/gallery/training-scaling.svg
 
 # PyTorch's training steps between hosts made of this machine, beside their predictions; as root, needs python3-torch.

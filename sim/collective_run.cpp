@@ -20,7 +20,7 @@ CollectiveProgram::Phase steps_of(const LoweredCollective::Phase& lowered, Netwo
   for (const Flow& flow : merge_by_ends(lowered.flows)) {
     const auto number = static_cast<std::int32_t>(phase.messages.size());
     const std::int32_t source = local(flow.source), destination = local(flow.destination);
-    phase.messages.push_back({source, destination, plan.add_set({flow})});
+    phase.messages.push_back({source, destination, plan.add({flow})});
     phase.messages_of.resize(ends.size());
     phase.messages_of[at_index(source)].push_back(number);
     if (source != destination) phase.messages_of[at_index(destination)].push_back(number);
@@ -33,7 +33,9 @@ CollectiveProgram::Phase steps_of(const LoweredCollective::Phase& lowered, Netwo
 CollectiveProgram flows_program(const LoweredCollective& lowered, NetworkPlan& plan) {
   CollectiveProgram program;
   for (const LoweredCollective::Phase& phase : lowered.phases) {
-    const CollectiveProgram::Message all{0, 0, plan.add_set(phase.flows), phase.repeat};
+    NetworkPlan::Amount amount = plan.add(phase.flows);
+    amount.times *= phase.repeat;
+    const CollectiveProgram::Message all{0, 0, amount};
     program.phases.push_back({phase.latency * phase.repeat, 1, {all}, {{0}}});
   }
   return program;
@@ -47,8 +49,7 @@ CollectiveProgram steps_program(const LoweredCollective& lowered, NetworkPlan& p
 
 void CollectiveRun::start_flows(std::int32_t part, Seconds now) {
   if (part == phase_is_over) return begin_phase(phase_ + 1, now);
-  const CollectiveProgram::Message& message = phase().messages[at_index(part)];
-  flows_.start(message.set, message.times, now, task_, part, events_);
+  flows_.start(phase().messages[at_index(part)].amount, now, task_, part, events_);
 }
 
 void CollectiveRun::end_flows(std::int32_t part, Seconds now) {

@@ -17,8 +17,7 @@ namespace foretrain {
 struct CollectiveProgram {
   struct Message {
     std::int32_t source = 0, destination = 0;  ///< numbered from zero within a phase
-    SetIndex set = 0;
-    int times = 1;  ///< the bytes of its set
+    NetworkPlan::Amount amount;
 
     [[nodiscard]] int ends() const { return source == destination ? 1 : 2; }
   };

@@ -36,61 +36,43 @@ struct RunningJob {
   std::vector<TaskId> first, last;  ///< of each step: its first task, and the time between it and the next one
 };
 
-/// Appends a job's steps to the graph, one after the other.
-class Repeater {
- public:
-  Repeater(RunningJob& running, TaskGraph::Builder& builder, int& devices)
-      : running_(running), graph_(running.job->graph()), builder_(builder) {
-    for (const Block& block : graph_.blocks()) {
-      const BlockId id = builder.add_block(block);
-      if (&block == graph_.blocks().data()) first_block_ = id;
-    }
-    int own_devices = 0;
-    for (Resource resource : graph_.resources()) {
-      own_devices = std::max(own_devices, resource.device + 1);
-      if (resource.device >= 0) resource.device += devices;
-      const ResourceId id = builder.add_resource(resource);
-      if (first_resource_ < 0) first_resource_ = id;
-    }
-    devices += own_devices;
-    between_ = builder.add_block({"between steps", Category::host, running.between});
-    pause_ = builder.add_resource({"between steps", Resource::Kind::host_thread, 0, Resource::Order::at_once});
-    before_.resize(graph_.tasks().size());
-    for (TaskId task = 0; std::cmp_less(task, before_.size()); ++task) {
-      for (const TaskId next : graph_.successors(task)) before_[at_index(next)].push_back(task);
-    }
+/// Appends a job's steps to the graph of all, one after the other. `devices`: how many are in it so far.
+void append_steps(RunningJob& running, TaskGraph::Builder& builder, int& devices) {
+  const TaskGraph& graph = running.job->graph();
+  const BlockId between = builder.add_block({"between steps", Category::host, running.between}),
+                first_block = between + 1;
+  for (const Block& block : graph.blocks()) builder.add_block(block);
+  const ResourceId pause =
+      builder.add_resource({"between steps", Resource::Kind::host_thread, 0, Resource::Order::at_once});
+  int own_devices = 0;
+  for (Resource resource : graph.resources()) {
+    own_devices = std::max(own_devices, resource.device + 1);
+    if (resource.device >= 0) resource.device += devices;
+    builder.add_resource(std::move(resource));
   }
-
-  void add_steps() {
-    running_.first.clear();
-    running_.last.clear();
-    for (int step = 0; step < running_.steps; ++step) add_step();
+  devices += own_devices;
+  std::vector<std::vector<TaskId>> before(graph.tasks().size());
+  for (TaskId task = 0; std::cmp_less(task, before.size()); ++task) {
+    for (const TaskId next : graph.successors(task)) before[at_index(next)].push_back(task);
   }
-
- private:
-  void add_step() {
+  running.first.clear();
+  running.last.clear();
+  for (int step = 0; step < running.steps; ++step) {
     std::vector<TaskId> ids, ends;
-    for (TaskId task = 0; std::cmp_less(task, before_.size()); ++task) {
-      Task copy = graph_.tasks()[at_index(task)];
-      copy.block += first_block_;
-      copy.resource += first_resource_;
+    for (TaskId task = 0; std::cmp_less(task, before.size()); ++task) {
+      Task copy = graph.tasks()[at_index(task)];
+      copy.block += first_block;
+      copy.resource += pause + 1;
       std::vector<TaskId> after;
-      for (const TaskId before : before_[at_index(task)]) after.push_back(ids[at_index(before)]);
-      if (after.empty() && !running_.last.empty()) after = {running_.last.back()};
-      ids.push_back(builder_.add_task(copy, after));
-      if (graph_.successors(task).empty()) ends.push_back(ids.back());
+      for (const TaskId other : before[at_index(task)]) after.push_back(ids[at_index(other)]);
+      if (after.empty() && step > 0) after = {running.last.back()};
+      ids.push_back(builder.add_task(copy, after));
+      if (graph.successors(task).empty()) ends.push_back(ids.back());
     }
-    running_.first.push_back(ids.front());
-    running_.last.push_back(builder_.add_task({between_, pause_}, ends));
+    running.first.push_back(ids.front());
+    running.last.push_back(builder.add_task({between, pause}, ends));
   }
-
-  RunningJob& running_;
-  const TaskGraph& graph_;
-  TaskGraph::Builder& builder_;
-  BlockId first_block_ = 0, between_ = 0;
-  ResourceId first_resource_ = -1, pause_ = -1;
-  std::vector<std::vector<TaskId>> before_;
-};
+}
 
 Seconds end_of(const RunningJob& running, std::size_t step, const Execution& all) {
   return all.finish[at_index(running.last[step])];
@@ -178,7 +160,7 @@ class Together {
   void run() {
     TaskGraph::Builder builder;
     int devices = 0;
-    for (RunningJob& running : jobs_) Repeater(running, builder, devices).add_steps();
+    for (RunningJob& running : jobs_) append_steps(running, builder, devices);
     all_ = simulate(std::move(builder).build(), topology_, fidelity_, scenario_.background);
   }
 

@@ -12,11 +12,11 @@ namespace foretrain {
 
 namespace {
 
-using MakeSharing = LinkSharing*(const RoutedLinks&);
+using ShareLinks = void(const SharingSystem::Folded&, std::span<RouteRate>);
 
-MakeSharing* load_library() {
+ShareLinks* load_library() {
   try {
-    return reinterpret_cast<MakeSharing*>(function_of_module(FORETRAIN_SIMGRID_LIBRARY, "foretrain_share_links"));
+    return reinterpret_cast<ShareLinks*>(function_of_module(FORETRAIN_SIMGRID_LIBRARY, "foretrain_share_links"));
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(
         fmt::format("several links bound flows that meet, and SimGrid cannot be loaded: {}; install SimGrid, or ask "
@@ -25,26 +25,30 @@ MakeSharing* load_library() {
   }
 }
 
-MakeSharing& make_sharing() {
-  static MakeSharing* const make = load_library();
-  return *make;
+void share_in_library(const SharingSystem::Folded& system, std::span<RouteRate> moving) {
+  static ShareLinks* const share = load_library();
+  share(system, moving);
 }
 
 }  // namespace
 
-std::unique_ptr<LinkSharing> LinkSharing::make(const RoutedLinks& links) {
-  return std::unique_ptr<LinkSharing>(make_sharing()(links));
+void ask_simgrid(const SharingSystem::Folded& system, std::span<RouteRate> moving) {
+  // Before the first result: a SimGrid that shares links differently must not go unnoticed.
+  [[maybe_unused]] static const bool checked = (check_link_sharing(), true);
+  share_in_library(system, moving);
 }
 
 void check_link_sharing() {
   const BytesPerSecond all = 450.0_GBps;
-  const RoutedLinks links{{all, all, all, all}, {{0}, {1}, {1}, {2, 2}, {3}, {3}}, {1.0, 1.0, 1.0, 1.0, 3.0, 1.0}};
+  const SharingSystem::Folded system{{all, all, all, all},
+                                     {},
+                                     {{{0, 1}}, {{1, 1}}, {{1, 1}}, {{2, 2}}, {{3, 1}}, {{3, 1}}},
+                                     {1.0, 1.0, 1.0, 1.0, 3.0, 1.0}};
   constexpr std::array<double, 6> shares = {1.0, 0.5, 0.5, 0.5, 0.75, 0.25};
-  const std::unique_ptr<LinkSharing> sharing = LinkSharing::make(links);
-  for (const RouteIndex route : {0, 1, 2, 3, 4, 5}) sharing->set_flows(route, 1);
-  sharing->share();
-  for (const RouteIndex route : {0, 1, 2, 3, 4, 5}) {
-    const BytesPerSecond rate = sharing->rate(route), expected = all * shares[static_cast<std::size_t>(route)];
+  std::array<RouteRate, 6> moving{{{0}, {1}, {2}, {3}, {4}, {5}}};
+  share_in_library(system, moving);
+  for (const auto& [route, flows, rate] : moving) {
+    const BytesPerSecond expected = all * shares[static_cast<std::size_t>(route)];
     if (std::abs(rate / expected - 1.0) < 1e-6) continue;
     throw std::runtime_error(
         fmt::format("this SimGrid does not share links exactly: a flow moves at {} byte/s instead of {}; use a version "

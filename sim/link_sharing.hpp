@@ -2,46 +2,34 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <span>
 
-#include "model/base/quantity.hpp"
+#include "model/base/hash.hpp"
+#include "model/collectives/flow_classes.hpp"
 
 namespace foretrain {
 
+/// The links that a class of flows crosses, by the class's number (SharingSystem::Folded).
 using RouteIndex = std::int32_t;
 
-/// Links and the routes over them. A route lists the links that it crosses by number; one listed twice carries every
-/// byte twice. On a full link flows get rates in proportion to the weights of their routes.
-struct RoutedLinks {
-  std::vector<BytesPerSecond> links;
-  std::vector<std::vector<std::int32_t>> routes;
-  std::vector<double> weights = {};  ///< of each route; empty: all alike
+/// A route over which so many flows move, and the rate of each.
+struct RouteRate {
+  RouteIndex route = 0;
+  int flows = 1;
+  BytesPerSecond rate = {};
 
-  [[nodiscard]] double weight(RouteIndex route) const {
-    return weights.empty() ? 1.0 : weights[static_cast<std::size_t>(route)];
+  [[nodiscard]] std::uint64_t hash() const {
+    return summable_hash(static_cast<std::uint64_t>(route) | static_cast<std::uint64_t>(flows) << 32U);
   }
 };
 
-/// What a simulation asks of the process's SimGrid, which is one: one simulation at a time, in one thread. What was
-/// asked by those before changes no bit.
-class LinkSharing {
- public:
-  /// Loads SimGrid where this is the first. Throws std::runtime_error where it cannot be loaded or others use it in
-  /// this process, std::logic_error while there is another one. The links must outlive it.
-  static std::unique_ptr<LinkSharing> make(const RoutedLinks& links);
-  virtual ~LinkSharing() = default;
-
-  /// From now on so many flows move over the route, none at first. The route must have links.
-  virtual void set_flows(RouteIndex route, int flows) = 0;
-  /// Divides the links among all flows that move, max–min fairly; work is done where something has changed.
-  virtual void share() = 0;
-  /// The rate that share() gave each of the route's flows.
-  [[nodiscard]] virtual BytesPerSecond rate(RouteIndex route) const = 0;
-};
+/// Rates at which all these move, each of which has links, max–min fairly by their weights. Of the process's SimGrid,
+/// which is one: in one thread; what was asked before changes no bit. Loads and checks it where this is the first time.
+/// Throws std::runtime_error where it cannot be loaded, others use it in this process, or it shares differently.
+void ask_simgrid(const SharingSystem::Folded& system, std::span<RouteRate> moving);
 
 /// Throws std::runtime_error unless SimGrid, as set up here, shares bandwidth exactly: one flow has all of its link,
-/// two half each, a link listed twice counts twice, weights 3 and 1 share 3 to 1.
+/// two half each, a link crossed twice counts twice, weights 3 and 1 share 3 to 1.
 void check_link_sharing();
 
 }  // namespace foretrain

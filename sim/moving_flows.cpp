@@ -1,5 +1,7 @@
 #include "sim/moving_flows.hpp"
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -10,8 +12,18 @@ constexpr Seconds shortest_meeting = 0.001_ns;
 }  // namespace
 
 MovingFlows::Simulated::Simulated(const NetworkPlan& plan, bool fold, Seconds now)
-    : folding(plan, fold), platform(folding.links()) {
-  for (const RouteIndex route : folding.background()) platform.start_background(route, now);
+    : system(fold ? foretrain::fold(plan.sharing_system()) : keep_apart(plan.sharing_system())), platform(system) {
+  std::vector<bool> represented(system.classes());
+  std::size_t flow = 0;
+  for (const NetworkPlan::FlowSet& set : plan.sets()) {
+    std::vector<Representative>& own = flows_of_set.emplace_back();
+    for (const Flow& member : set.flows) {
+      const RouteIndex route = system.class_of_flow[flow++];
+      if (!represented[at_index(route)]) own.push_back({route, member.bytes});
+      represented[at_index(route)] = true;
+    }
+  }
+  for (; flow < system.class_of_flow.size(); ++flow) platform.start_background(system.class_of_flow[flow], now);
 }
 
 MovingFlows::MovingFlows(const NetworkPlan& plan, bool fold) : plan_(plan), fold_(fold), links_(plan.bundles()) {
@@ -57,12 +69,12 @@ void MovingFlows::make_room(GroupId id, Seconds now) {
   met_.push_back(id);
 }
 
-void MovingFlows::start(SetIndex number, int repeat, Seconds now, TaskId task, std::int32_t part, EventQueue& events) {
-  const NetworkPlan::FlowSet& set = plan_.set(number);
+void MovingFlows::start(NetworkPlan::Amount amount, Seconds now, TaskId task, std::int32_t part, EventQueue& events) {
+  const NetworkPlan::FlowSet& set = plan_.set(amount.set);
   const GroupId id = new_group();
   {
     Group& g = group(id);
-    g = {number, repeat, now, now + set.uncontended * repeat, 1.0, task, part, g.generation + 1, 0, true};
+    g = {amount, now, now + set.uncontended * amount.times, 1.0, task, part, g.generation + 1, 0, true};
   }
   bool uncontended = true;
   for (const LinkIndex link : set.links) {
@@ -93,8 +105,8 @@ bool MovingFlows::end(const Event& event) {
 void MovingFlows::give_to(Simulated& simulated, Seconds now) {
   for (const GroupId id : met_) {
     Group& g = group(id);
-    for (const Folding::Representative& flow : simulated.folding.flows_of(g.set)) {
-      simulated.platform.start(flow.route, flow.bytes * (g.repeat * g.left), id, now);
+    for (const Simulated::Representative& flow : simulated.flows_of_set[at_index(g.amount.set)]) {
+      simulated.platform.start(flow.route, flow.bytes * (g.amount.times * g.left), id, now);
       ++g.flows_left;
     }
   }

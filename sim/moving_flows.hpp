@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "model/graph/event_queue.hpp"
-#include "sim/folding.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/platform.hpp"
 
@@ -15,12 +14,12 @@ namespace foretrain {
 
 class MovingFlows {
  public:
-  /// The plan must outlive this, and its links must have been bundled. `fold`: see Folding.
+  /// The plan must outlive this, and its links must have been bundled. `fold` = false: every flow represents itself.
   MovingFlows(const NetworkPlan& plan, bool fold);
 
-  /// Starts every flow of `set`, `repeat` times its bytes. The event that announces the end of all of them carries
-  /// `task` and `part`; it is pushed to `events`, and must be shown to end() first.
-  void start(SetIndex set, int repeat, Seconds now, TaskId task, std::int32_t part, EventQueue& events);
+  /// Starts every flow of a set. The event that announces the end of all of them carries `task` and `part`; it is
+  /// pushed to `events`, and must be shown to end() first.
+  void start(NetworkPlan::Amount amount, Seconds now, TaskId task, std::int32_t part, EventQueue& events);
 
   /// Whether the event is the true end of its flows (and not the end they would have had without company).
   bool end(const Event& event);
@@ -32,8 +31,7 @@ class MovingFlows {
  private:
   using GroupId = std::int32_t;
   struct Group {
-    SetIndex set = 0;
-    int repeat = 1;
+    NetworkPlan::Amount amount;
     Seconds started, uncontended_end;
     double left = 1.0;  ///< share of the bytes not yet carried when the group met another
     TaskId task = 0;
@@ -46,10 +44,17 @@ class MovingFlows {
     std::int32_t groups = 0;
     GroupId sole_group = -1;  ///< the group that has every one of its links, this among them, to itself
   };
-  /// SimGrid, once flows have met.
+  /// Once flows have met: one flow for each class of equal ones (flow_classes.hpp), over one link for each class of
+  /// equal links. Flows of a set start together and flows of a class belong to one set, so that the classes hold
+  /// whichever sets are moving: every flow of a class has at all times what its representative has.
   struct Simulated {
+    struct Representative {
+      RouteIndex route = 0;
+      Bytes bytes;
+    };
     Simulated(const NetworkPlan& plan, bool fold, Seconds now);
-    Folding folding;
+    SharingSystem::Folded system;
+    std::vector<std::vector<Representative>> flows_of_set;
     Platform platform;
   };
 
@@ -62,7 +67,7 @@ class MovingFlows {
   void expect_change(Seconds date, EventQueue& events) {
     events.push({date, Event::Kind::rates_change, 0, 0, 0, ++change_});
   }
-  [[nodiscard]] const NetworkPlan::FlowSet& set_of(const Group& g) const { return plan_.set(g.set); }
+  [[nodiscard]] const NetworkPlan::FlowSet& set_of(const Group& g) const { return plan_.set(g.amount.set); }
   LinkUse& use(LinkIndex link) { return links_[static_cast<std::size_t>(link)]; }
   Group& group(GroupId id) { return groups_[static_cast<std::size_t>(id)]; }
 

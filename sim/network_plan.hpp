@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
-#include <tuple>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
-#include "model/collectives/collective.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/collectives/crossed_links.hpp"
 #include "model/collectives/flow_classes.hpp"
 
 namespace foretrain {
@@ -26,14 +24,20 @@ class NetworkPlan {
     std::vector<LinkIndex> links;  ///< every link that any of them crosses, once; bundles once these are made
     Seconds uncontended;           ///< duration when nothing else moves: the busiest link's bytes over its bandwidth
   };
+  /// So many times the bytes of each of a set's flows.
+  struct Amount {
+    SetIndex set = 0;
+    double times = 1.0;
+  };
 
   /// The topology must outlive the plan.
-  explicit NetworkPlan(const Topology& topology);
+  explicit NetworkPlan(const Topology& topology) : links_(topology) {}
 
-  /// Throws ImpossiblePlan when a flow crosses a link on which nothing can move.
-  SetIndex add_set(std::vector<Flow> flows);
-  /// Traffic that never ends; where its rate is limited it crosses a link of its own.
-  void add_background(const BackgroundFlow::Route& route);
+  /// The set of these flows, a new one where none is theirs: buckets of other sizes move over the same links. Throws
+  /// ImpossiblePlan when a flow crosses a link on which nothing can move.
+  Amount add(std::vector<Flow> flows);
+  /// Traffic that never ends.
+  void add_background(const Flow& route) { background_.push_back(links_.of_background(route)); }
 
   /// After the last set. Links that the same sets cross, and background traffic or not, are of one use to all that only
   /// asks whose flows meet: they become one bundle, and FlowSet::links and background_bundles() name bundles.
@@ -49,28 +53,15 @@ class NetworkPlan {
   [[nodiscard]] const SharingSystem& sharing_system() const { return system_; }
 
  private:
-  LinkIndex new_link(BytesPerSecond bandwidth);
-  /// Numbers the links between two endpoints in `crossed_`.
-  void find_links(EndpointId source, EndpointId destination);
-  /// The same for a flow of a set: a connection that transport or library hold back crosses one more, its own; messages
-  /// that hold up a card one for each card, which carries less by them. Messages of one size share it; beside others
-  /// their bytes alone count.
-  void find_route(const Flow& flow);
-  [[nodiscard]] BytesPerSecond most_rate_of(const Flow& flow) const;
-
-  const Topology& topology_;
+  CrossedLinks links_;
   SharingSystem system_;
   std::int32_t kinds_ = 0;  ///< of flows
   std::vector<FlowSet> sets_;
-  std::vector<std::vector<LinkIndex>> background_;  ///< what each flow crosses
+  std::unordered_multimap<std::uint64_t, SetIndex> sets_between_;  ///< by the ends of their first and last flows
+  std::vector<std::vector<LinkIndex>> background_;                 ///< what each flow crosses
   std::vector<LinkIndex> bundle_of_link_;
   std::size_t bundles_ = 0;
-  std::vector<LinkIndex> link_index_;  ///< of every link of the topology; -1 where no flow crosses it
-  std::map<std::tuple<EndpointId, EndpointId, BytesPerSecond>, LinkIndex> connection_limit_;
-  std::map<std::pair<LinkId, double>, LinkIndex> held_cards_;  ///< by what a byte takes, of the card's own time
-  std::vector<Bytes> load_;                                    ///< all zero between calls
-  std::vector<LinkId> route_;                                  ///< what find_links has found, in the topology
-  std::vector<LinkIndex> crossed_;
+  std::vector<Bytes> load_;  ///< of links; all zero between calls
 };
 
 }  // namespace foretrain

@@ -16,15 +16,8 @@ constexpr Seconds same_date = 0.001_ns;
 
 }  // namespace
 
-Platform::Platform(const RoutedLinks& links)
-    : plan_(links), routes_(links.routes.size()), links_(links.links.size()) {
-  for (std::size_t i = 0; i < routes_.size(); ++i) {
-    std::vector<LinkIndex> crossed = links.routes[i];
-    std::ranges::sort(crossed);
-    crossed.erase(std::unique(crossed.begin(), crossed.end()), crossed.end());
-    for (const LinkIndex link : crossed) routes_[i].crossings.push_back({link});
-  }
-}
+Platform::Platform(const SharingSystem::Folded& system)
+    : system_(system), routes_(system.classes()), links_(system.bandwidth.size()) {}
 
 void Platform::start(RouteIndex index, Bytes bytes, std::int32_t owner, Seconds now) {
   begin(index, {owner, Bytes(std::max(1.0, std::round(bytes.value()))), now});
@@ -34,7 +27,9 @@ void Platform::start_background(RouteIndex index, Seconds now) { begin(index, {-
 
 void Platform::begin(RouteIndex index, const Flow& flow) {
   now_ = flow.since;
-  if (route(index).flows.empty()) enter_links(index);
+  if (route(index).flows.empty()) {
+    for (const auto [link, times] : crossings(index)) links_[at_index(link)].users.push_back(index);
+  }
   route(index).flows.push_back(flow);
   note_change(index);
 }
@@ -61,32 +56,19 @@ std::vector<std::int32_t> Platform::end_flows(Seconds now) {
 
 void Platform::note_change(RouteIndex index) {
   if (!std::exchange(route(index).has_changed, true)) changed_.push_back(index);
-  if (std::exchange(route(index).is_asked, false)) unasked_.push_back(index);
-}
-
-void Platform::enter_links(RouteIndex index) {
-  std::vector<Crossing>& crossings = route(index).crossings;
-  for (std::size_t i = 0; i < crossings.size(); ++i) {
-    std::vector<User>& users = links_[static_cast<std::size_t>(crossings[i].link)].users;
-    crossings[i].place = users.size();
-    users.push_back({index, i});
-  }
 }
 
 void Platform::leave_links(RouteIndex index) {
-  for (const Crossing& crossing : route(index).crossings) {
-    std::vector<User>& users = links_[static_cast<std::size_t>(crossing.link)].users;
-    const User last = users.back();
-    route(last.route).crossings[last.crossing].place = crossing.place;
-    users[crossing.place] = last;
-    users.pop_back();
-  }
+  for (const auto [link, times] : crossings(index)) std::erase(links_[at_index(link)].users, index);
 }
 
 void Platform::share_links() {
   if (changed_.empty()) return;
   ++look_;
-  for (const RouteIndex index : changed_) dissolve_around(index);
+  for (const RouteIndex index : changed_) {
+    dissolve(route(index).company);
+    visit_neighbours(index, [this](RouteIndex other) { dissolve(route(other).company); });
+  }
   ++look_;
   for (const RouteIndex index : changed_) {
     route(index).has_changed = false;
@@ -97,17 +79,13 @@ void Platform::share_links() {
   dissolved_.clear();
 }
 
-/// The routes on a link, once each time that all are looked through.
-std::span<const Platform::User> Platform::users_unseen(LinkIndex link) {
-  Link& l = links_[static_cast<std::size_t>(link)];
-  if (std::exchange(l.seen, look_) == look_) return {};
-  return l.users;
-}
-
-void Platform::dissolve_around(RouteIndex index) {
-  dissolve(route(index).company);
-  for (const Crossing& crossing : route(index).crossings) {
-    for (const User& user : users_unseen(crossing.link)) dissolve(route(user.route).company);
+/// The routes on the links of a route; those of each link once each time that all are looked through.
+template <typename Visit>
+void Platform::visit_neighbours(RouteIndex index, const Visit& visit) {
+  for (const auto [number, times] : crossings(index)) {
+    Link& link = links_[at_index(number)];
+    if (std::exchange(link.seen, look_) == look_) continue;
+    for (const RouteIndex user : link.users) visit(user);
   }
 }
 
@@ -127,11 +105,7 @@ void Platform::gather(RouteIndex first) {
     if (std::exchange(route(index).company, id) != id) routes.push_back(index);
   };
   join(first);
-  for (std::size_t i = 0; i < routes.size(); ++i) {  // NOLINT(modernize-loop-convert): it grows meanwhile
-    for (const Crossing& crossing : route(routes[i]).crossings) {
-      for (const User& user : users_unseen(crossing.link)) join(user.route);
-    }
-  }
+  for (std::size_t i = 0; i < routes.size(); ++i) visit_neighbours(routes[i], join);  // they become more meanwhile
   Seconds first_end = Seconds::infinity();
   for (const RouteRate& member : rates_of(id, routes)) {
     for (Flow& flow : route(member.route).flows) {
@@ -142,56 +116,47 @@ void Platform::gather(RouteIndex first) {
   ends_.emplace(first_end, id);
 }
 
-const KnownRates::Pattern& Platform::rates_of(CompanyId id, const Company& company) {
+const Platform::Pattern& Platform::rates_of(CompanyId id, const Company& company) {
   const auto flows_on = [&](RouteIndex index) { return static_cast<int>(route(index).flows.size()); };
   std::uint64_t hash = 0;
   for (const RouteIndex index : company) hash += RouteRate{index, flows_on(index)}.hash();
   const auto moves = [&](const RouteRate& member) {
     return route(member.route).company == id && flows_on(member.route) == member.flows;
   };
-  const KnownRates::Pattern* known = known_.find(hash, company.size(), moves);
-  return known != nullptr ? *known : known_.add(hash, ask(company));
+  const auto [first, last] = known_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    if (known->second.size() == company.size() && std::ranges::all_of(known->second, moves)) return known->second;
+  }
+  Pattern moving;
+  for (const RouteIndex index : company) moving.push_back({index, flows_on(index)});
+  if (!share_one_link(moving)) ask_simgrid(system_, moving);
+  constexpr std::size_t most_routes = 8'000'000;  // 128 MB
+  if ((known_routes_ += moving.size()) > most_routes) {
+    known_.clear();
+    known_routes_ = moving.size();
+  }
+  return known_.emplace(hash, std::move(moving))->second;
 }
 
-/// Where one link bounds every route of the company, max–min fairly each flow moves at its weight's share of that link:
-/// weight · min over links of bandwidth / (sum of the weights of the flows that cross it). Empty where no link does.
-KnownRates::Pattern Platform::rates_by_one_link(const Company& company) {
+/// Where one link bounds all of these, max–min fairly each flow moves at its weight's share of that link: weight · min
+/// over links of bandwidth / (sum of the weights of the flows that cross it). False where no link does.
+bool Platform::share_one_link(Pattern& moving) const {
   std::map<LinkIndex, double> weights;
-  for (const RouteIndex index : company) {
-    for (const LinkIndex link : plan_.routes[at_index(index)]) {
-      weights[link] += plan_.weight(index) * static_cast<double>(route(index).flows.size());
+  for (const RouteRate& route : moving) {
+    for (const auto [link, times] : system_.crossings[at_index(route.route)]) {
+      weights[link] += system_.weight[at_index(route.route)] * route.flows * times;
     }
   }
-  const auto share = [&](const auto& link) { return plan_.links[at_index(link.first)] / link.second; };
+  const auto share = [&](const auto& link) { return system_.bandwidth[at_index(link.first)] / link.second; };
   const auto fullest = std::ranges::min_element(weights, {}, share);
-  KnownRates::Pattern rates;
-  for (const RouteIndex index : company) {
-    const std::vector<LinkIndex>& links = plan_.routes[at_index(index)];
-    if (std::ranges::find(links, fullest->first) == links.end()) return {};
-    rates.push_back({index, static_cast<int>(route(index).flows.size()), share(*fullest) * plan_.weight(index)});
+  for (RouteRate& route : moving) {
+    const auto& crossed = system_.crossings[at_index(route.route)];
+    const bool bound =
+        std::ranges::find(crossed, fullest->first, &SharingSystem::Folded::Crossing::link) != crossed.end();
+    if (!bound) return false;
+    route.rate = share(*fullest) * system_.weight[at_index(route.route)];
   }
-  return rates;
-}
-
-/// SimGrid first hears of all that has changed since.
-KnownRates::Pattern Platform::ask(const Company& company) {
-  if (KnownRates::Pattern rates = rates_by_one_link(company); !rates.empty()) return rates;
-  if (sharing_ == nullptr) {
-    // Before the first result: a SimGrid that shares links differently must not go unnoticed.
-    [[maybe_unused]] static const bool checked = (check_link_sharing(), true);
-    sharing_ = LinkSharing::make(plan_);
-  }
-  for (const RouteIndex index : unasked_) {
-    route(index).is_asked = true;
-    sharing_->set_flows(index, static_cast<int>(route(index).flows.size()));
-  }
-  unasked_.clear();
-  sharing_->share();
-  KnownRates::Pattern rates;
-  for (const RouteIndex index : company) {
-    rates.push_back({index, static_cast<int>(route(index).flows.size()), sharing_->rate(index)});
-  }
-  return rates;
+  return true;
 }
 
 void Platform::set_rate(Flow& flow, BytesPerSecond rate) const {

@@ -96,9 +96,8 @@ simgrid::kernel::resource::Model& network_of(const s4u::Engine& engine) {
 
 using Action = simgrid::kernel::resource::Action;
 
-/// The process's one platform, from which simulations borrow: links numbered from zero, and communications that never
-/// end over lists of links. Between simulations all of these are at rest, and nothing is left to be shared: no answer
-/// hangs on simulations before.
+/// The process's one platform: links numbered from zero, and communications that never end over lists of links. Between
+/// answers all of these are at rest, and nothing is left to be shared: no answer hangs on those before.
 class Pool {
  public:
   static Pool& of_process() {
@@ -106,13 +105,7 @@ class Pool {
     return pool;
   }
 
-  s4u::Link& link(std::size_t number);
-  /// The action of one over these links that nobody has borrowed; at rest.
-  Action& borrow(const std::vector<std::int32_t>& links);
-  /// All that were borrowed come to rest.
-  void take_back();
-  /// SimGrid's clock stands still.
-  void share() { network_.next_occurring_event(0.0); }
+  void share(const SharingSystem::Folded& system, std::span<RouteRate> moving);
 
  private:
   struct Connection {
@@ -121,7 +114,7 @@ class Pool {
     s4u::CommPtr communication = nullptr;  // SimGrid drops one without an owner
     Action* action = nullptr;
   };
-  /// Over one list of links; as many as one simulation has had.
+  /// Over one list of links; as many as one answer has needed.
   struct Connections {
     std::vector<Connection> all;
     std::size_t borrowed = 0;
@@ -129,6 +122,13 @@ class Pool {
   struct HashOfLinks {
     std::size_t operator()(const std::vector<std::int32_t>& links) const { return hash_of(links); }
   };
+  s4u::Link& link(std::size_t number);
+  /// The action of one over these links that nobody has borrowed; at rest.
+  Action& borrow(const std::vector<std::int32_t>& links);
+  /// All that were borrowed come to rest.
+  void take_back();
+  /// SimGrid's clock stands still.
+  void share_out() { network_.next_occurring_event(0.0); }
   Connection new_connection(const std::vector<std::int32_t>& links);
   void start(Connection& connection);
   void forget_communications();
@@ -137,6 +137,8 @@ class Pool {
   s4u::NetZone& zone_ = *make_zone(engine_);
   simgrid::kernel::resource::Model& network_ = network_of(engine_);
   std::vector<s4u::Link*> links_;
+  std::vector<std::int64_t> told_;  ///< by link: before which answer its bandwidth was
+  std::int64_t answers_ = 0;
   std::vector<s4u::Host*> sources_, destinations_;
   std::unordered_map<std::vector<std::int32_t>, Connections, HashOfLinks> connections_;
   std::vector<Connections*> borrowed_;
@@ -148,6 +150,7 @@ class Pool {
 s4u::Link& Pool::link(std::size_t number) {
   while (links_.size() <= number) {
     links_.push_back(make_link(zone_, fmt::format("link{}", links_.size()), 1.0_GBps)->set_latency(0.0)->seal());
+    told_.push_back(-1);
   }
   return *links_[number];
 }
@@ -196,7 +199,7 @@ void Pool::take_back() {
   }
   borrowed_.clear();
   if (communications_ > most_communications) forget_communications();
-  share();
+  share_out();
 }
 
 void Pool::forget_communications() {
@@ -210,86 +213,44 @@ void Pool::forget_communications() {
   communications_ = 0;
 }
 
-/// Every route that has moved has a communication, which counts for as many flows as move there, or for none.
-class SimGridSharing final : public LinkSharing {
- public:
-  explicit SimGridSharing(const RoutedLinks& links);
-  ~SimGridSharing() override;
-  SimGridSharing(const SimGridSharing&) = delete;
-  SimGridSharing& operator=(const SimGridSharing&) = delete;
-
-  void set_flows(RouteIndex route, int flows) override;
-  void share() override;
-  [[nodiscard]] BytesPerSecond rate(RouteIndex route) const override;
-
- private:
-  struct Route {
-    int flows = 0;
-    Action* action = nullptr;
+/// A link whose bandwidth is set is shared anew, with all that it is joined to, even where it stays the same. SimGrid
+/// divides a full link in inverse proportion to what it calls penalties; an action without one is at rest. Where one
+/// begins to move on a link that awaits its turn already, SimGrid overlooks the others that it crosses: so all of them
+/// are told first, in their order, which a communication that has just been made can then not change.
+void Pool::share(const SharingSystem::Folded& system, std::span<RouteRate> moving) {
+  const auto crossed_by = [&](const RouteRate& route) -> const auto& {
+    return system.crossings[static_cast<std::size_t>(route.route)];
   };
-  /// A link, and before which sharing it was said to have changed.
-  struct Link {
-    s4u::Link* link;
-    std::int64_t changed = -1;
-  };
-  void note_change(Link& link) const;
-
-  const RoutedLinks& plan_;
-  Pool& pool_ = Pool::of_process();
-  std::int64_t shared_ = 0;
-  std::vector<Link> links_;
-  std::vector<Route> routes_;
-  static inline bool in_use_ = false;
-};
-
-SimGridSharing::SimGridSharing(const RoutedLinks& plan) : plan_(plan), routes_(plan.routes.size()) {
-  if (in_use_) throw std::logic_error("two simulations share links at a time");
-  for (std::size_t i = 0; i < plan.links.size(); ++i) {
-    links_.push_back({&pool_.link(i)});
-    links_.back().link->set_bandwidth(plan.links[i].value());
+  ++answers_;
+  for (const RouteRate& route : moving) {
+    for (const SharingSystem::Folded::Crossing& crossing : crossed_by(route)) {
+      const auto number = static_cast<std::size_t>(crossing.link);
+      s4u::Link& crossed = link(number);
+      if (std::exchange(told_[number], answers_) != answers_) crossed.set_bandwidth(system.bandwidth[number].value());
+    }
   }
-  pool_.share();
-  in_use_ = true;
-}
-
-SimGridSharing::~SimGridSharing() {
-  pool_.take_back();
-  in_use_ = false;
-}
-
-/// SimGrid divides a full link in inverse proportion to what it calls penalties; an action without one is at rest.
-/// Where one begins to move on a link that awaits its turn already, SimGrid overlooks the others that it crosses: so
-/// all of them are told first, in their order, which a communication that has just been made can then not change.
-void SimGridSharing::set_flows(RouteIndex index, int flows) {
-  Route& route = routes_[static_cast<std::size_t>(index)];
-  if (std::exchange(route.flows, flows) == flows) return;
-  const std::vector<std::int32_t>& links = plan_.routes[static_cast<std::size_t>(index)];
-  if (flows > 0) {
-    for (const std::int32_t link : links) note_change(links_[static_cast<std::size_t>(link)]);
+  std::vector<const Action*> actions;
+  std::vector<std::int32_t> links;
+  for (const RouteRate& route : moving) {
+    links.clear();
+    for (const auto [number, times] : crossed_by(route))
+      links.insert(links.end(), static_cast<std::size_t>(times), number);
+    Action& action = borrow(links);
+    action.set_sharing_penalty(1.0 / (system.weight[static_cast<std::size_t>(route.route)] * route.flows));
+    actions.push_back(&action);
   }
-  if (route.action == nullptr) route.action = &pool_.borrow(links);
-  route.action->set_sharing_penalty(flows == 0 ? 0.0 : 1.0 / (plan_.weight(index) * flows));
-}
-
-/// A link whose bandwidth is set is shared anew, with all that it is joined to, even where it stays the same.
-void SimGridSharing::note_change(Link& link) const {
-  if (std::exchange(link.changed, shared_) != shared_) link.link->set_bandwidth(link.link->get_bandwidth());
-}
-
-void SimGridSharing::share() {
-  pool_.share();
-  ++shared_;
-}
-
-BytesPerSecond SimGridSharing::rate(RouteIndex index) const {
-  const Route& route = routes_[static_cast<std::size_t>(index)];
-  return BytesPerSecond(route.action->get_rate() / route.flows);
+  share_out();
+  for (std::size_t i = 0; i < moving.size(); ++i) {
+    moving[i].rate = BytesPerSecond(actions[i]->get_rate() / moving[i].flows);
+  }
+  take_back();
 }
 
 }  // namespace
 
 }  // namespace foretrain
 
-extern "C" foretrain::LinkSharing* foretrain_share_links(const foretrain::RoutedLinks& links) {
-  return std::make_unique<foretrain::SimGridSharing>(links).release();
+extern "C" void foretrain_share_links(const foretrain::SharingSystem::Folded& system,
+                                      std::span<foretrain::RouteRate> moving) {
+  foretrain::Pool::of_process().share(system, moving);
 }

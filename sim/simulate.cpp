@@ -22,27 +22,23 @@ namespace {
 
 NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> background) {
   NetworkPlan plan(topology);
-  for (const BackgroundFlow::Route& route : background_routes(background, topology)) plan.add_background(route);
+  for (const Flow& route : background_flows(background, topology)) plan.add_background(route);
   return plan;
 }
 
 /// Throws UsageError where every step of every collective is more than can be simulated.
 void check_steps(const TaskGraph& graph) {
   constexpr double most_messages = 1e8, most_at_once = 1e6;  // some 100 seconds; some seconds to make them ready
-  std::vector<double> messages(graph.blocks().size(), -1.0);
   double all = 0.0, at_once = 0.0;
+  std::vector<bool> counted(graph.blocks().size());
   for (const Task& task : graph.tasks()) {
-    double& of_block = messages[at_index(task.block)];
     const std::optional<LoweredCollective>& lowered = graph.blocks()[at_index(task.block)].flows;
     if (!lowered) continue;
-    if (of_block < 0.0) {
-      of_block = 0.0;
-      for (const LoweredCollective::Phase& phase : lowered->phases) {
-        of_block += number(phase.flows.size()) * phase.repeat;
-        at_once += number(phase.flows.size());
-      }
+    for (const LoweredCollective::Phase& phase : lowered->phases) {
+      all += number(phase.flows.size()) * phase.repeat;
+      if (!counted[at_index(task.block)]) at_once += number(phase.flows.size());
     }
-    all += of_block;
+    counted[at_index(task.block)] = true;
   }
   if (all <= most_messages && at_once <= most_at_once) return;
   throw UsageError(fmt::format(
@@ -75,7 +71,7 @@ class FlowInterconnect final : public Interconnect {
         plan_(make_plan(topology, background)),
         programs_(make_programs(graph, fidelity, plan_)),
         runs_(graph.resources().size()),
-        flows_(plan_, folding) {}
+        flows_(plan_, folding && fidelity != Fidelity::steps) {}  // each message is one of its own kind
 
   bool begin(TaskId task, Seconds now, EventQueue& events) override {
     const auto& program = programs_[at_index(graph_.tasks()[at_index(task)].block)];

@@ -13,9 +13,9 @@ namespace foretrain {
 /// collective moves its data: see flows_program and steps_program. Fidelity::estimate is not simulated:
 /// InternalError.
 ///
-/// SimGrid is asked only if several links bound flows that meet (LinkSharing::make: same conditions and errors), and
-/// checked before the first such run of a process (check_link_sharing). Throws ImpossiblePlan when a flow crosses a link on
-/// which nothing can move, and ScenarioError for background traffic that stays in one memory.
+/// SimGrid is asked only if several links bound flows that meet (ask_simgrid: same conditions and errors), and
+/// checked before the first such run of a process (check_link_sharing). Throws ImpossiblePlan when a flow crosses a
+/// link on which nothing can move, and ScenarioError for background traffic that stays in one memory.
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
                    std::span<const BackgroundFlow> background = {}, bool folding = true);
 

@@ -17,13 +17,13 @@ using ClassId = std::int32_t;
 /// A hash whose sums tell classes apart.
 std::uint64_t mix(ClassId id) { return summable_hash(static_cast<std::uint64_t>(id)); }
 
-/// Partition refinement. The members of a class are consecutive in `order_`; all of them had the same sum of hashes of
-/// their neighbours' classes when the class was last looked at.
+/// Partition refinement. All members of a class had the same sum of hashes of their neighbours' classes when the class
+/// was last looked at.
 class Refinement {
  public:
   /// Counts the classes that the first `watched` vertices are in.
   Refinement(const ColouredGraph& graph, const Neighbours& neighbours, std::size_t watched)
-      : neighbours_(neighbours), watched_(watched), class_of_(graph.colour.size()) {
+      : neighbours_(neighbours), watched_(watched) {
     begin_with_colours(graph.colour);
     for (std::size_t vertex = 0; vertex < watched; ++vertex) join(static_cast<Vertex>(vertex));
   }
@@ -76,29 +76,18 @@ class Refinement {
   };
 
   void begin_with_colours(const std::vector<std::int32_t>& colour) {
-    // Counted: a stable order without comparisons.
-    std::vector<std::size_t> next(colour.empty() ? 1 : 2 + at_index(*std::ranges::max_element(colour)));
-    for (const std::int32_t of_vertex : colour) ++next[at_index(of_vertex) + 1];
-    std::partial_sum(next.begin(), next.end(), next.begin());
-    order_.resize(class_of_.size());
+    class_of_ = colour;
+    size_.resize(colour.empty() ? 0 : 1 + at_index(*std::ranges::max_element(colour)));
+    for (const ClassId id : colour) ++size_[at_index(id)];
+    sum_.resize(colour.size());
+    is_touched_.resize(colour.size(), true);
+    touched_.resize(colour.size());
+    // Class by class, counted: a stable order without comparisons.
+    std::vector<std::size_t> next(size_.size());
+    std::exclusive_scan(size_.begin(), size_.end(), next.begin(), std::size_t{0});
     for (std::size_t vertex = 0; vertex < colour.size(); ++vertex) {
-      order_[next[at_index(colour[vertex])]++] = static_cast<Vertex>(vertex);
-    }
-    const auto colour_of = [&](Vertex node) { return colour[at_index(node)]; };
-    position_.resize(order_.size());
-    for (std::size_t at = 0; at < order_.size(); ++at) {
-      if (at == 0 || colour_of(order_[at - 1]) != colour_of(order_[at])) begin_.push_back(at), end_.push_back(at);
-      ++end_.back();
-      position_[at_index(order_[at])] = at;
-      class_of_[at_index(order_[at])] = static_cast<ClassId>(begin_.size() - 1);
-    }
-    sum_.resize(order_.size());
-    is_touched_.resize(order_.size());
-    for (const Vertex node : order_) {
-      for (const Vertex other : neighbours_.of(at_index(node))) {
-        sum_[at_index(node)] += mix(class_of_[at_index(other)]);
-      }
-      touch(node);
+      touched_[next[at_index(colour[vertex])]++] = static_cast<Vertex>(vertex);
+      for (const Vertex other : neighbours_.of(vertex)) sum_[vertex] += mix(colour[at_index(other)]);
     }
   }
 
@@ -110,52 +99,32 @@ class Refinement {
 
   /// Whether the class stays whole.
   [[nodiscard]] bool is_uniform(ClassId id, std::span<const Vertex> touched) const {
-    if (touched.size() != end_[at_index(id)] - begin_[at_index(id)]) return false;
     const std::uint64_t sum = sum_[at_index(touched.front())];
-    return std::ranges::all_of(touched, [&](Vertex node) { return sum_[at_index(node)] == sum; });
+    return touched.size() == size_[at_index(id)] &&
+           std::ranges::all_of(touched, [&](Vertex node) { return sum_[at_index(node)] == sum; });
   }
 
-  /// Every part but the largest gets a class of its own, so that each node changes its class O(log n) times.
+  /// Each part of what is touched gets a class of its own, but the largest where nothing else is left of the class.
   void split(ClassId id, std::span<const Vertex> touched) {
-    const auto same_sum_end = [&](std::size_t at) {
-      std::size_t end = at;
+    std::vector<std::span<const Vertex>> parts;
+    for (std::size_t at = 0, end = 0; at < touched.size(); at = end) {
       while (end < touched.size() && sum_[at_index(touched[end])] == sum_[at_index(touched[at])]) ++end;
-      return end;
-    };
-    const std::size_t untouched = end_[at_index(id)] - begin_[at_index(id)] - touched.size();
-    std::size_t largest = touched.size(), largest_size = untouched;  // `largest` begins a part of `touched`
-    for (std::size_t at = 0; at < touched.size(); at = same_sum_end(at)) {
-      if (same_sum_end(at) - at > largest_size) largest = at, largest_size = same_sum_end(at) - at;
+      parts.push_back(touched.subspan(at, end - at));
     }
-    for (std::size_t at = 0; at < touched.size();) {
-      const std::size_t end = same_sum_end(at);
-      if (at != largest) move_out(id, touched.subspan(at, end - at));
-      at = end;
+    if (touched.size() == size_[at_index(id)]) {
+      parts.erase(std::ranges::max_element(parts, {}, &std::span<const Vertex>::size));
     }
-    if (largest == touched.size() || untouched == 0) return;
-    std::vector<Vertex> rest;
-    for (std::size_t at = begin_[at_index(id)]; at < end_[at_index(id)]; ++at) {
-      if (sum_[at_index(order_[at])] != sum_[at_index(touched[largest])]) rest.push_back(order_[at]);
+    for (const std::span<const Vertex> part : parts) {
+      const auto fresh = static_cast<ClassId>(size_.size());
+      size_[at_index(id)] -= part.size();
+      size_.push_back(part.size());
+      for (const Vertex node : part) {
+        changes_.push_back({node, id});
+        leave(node);
+        class_of_[at_index(node)] = fresh;
+        join(node);
+      }
     }
-    move_out(id, rest);
-  }
-
-  void move_out(ClassId id, std::span<const Vertex> part) {
-    std::size_t end = end_[at_index(id)];
-    const auto fresh = static_cast<ClassId>(begin_.size());
-    for (const Vertex node : part) {
-      --end;
-      const Vertex other = order_[end];
-      std::swap(order_[end], order_[position_[at_index(node)]]);
-      std::swap(position_[at_index(node)], position_[at_index(other)]);
-      changes_.push_back({node, id});
-      leave(node);
-      class_of_[at_index(node)] = fresh;
-      join(node);
-    }
-    begin_.push_back(end);
-    end_.push_back(end_[at_index(id)]);
-    end_[at_index(id)] = end;
   }
 
   void join(Vertex node) {
@@ -174,9 +143,7 @@ class Refinement {
   std::vector<ClassId> class_of_;
   std::vector<std::size_t> watched_members_;  ///< by class
   std::size_t watched_classes_ = 0;
-  std::vector<std::size_t> begin_, end_;  ///< of each class, in order_
-  std::vector<Vertex> order_;
-  std::vector<std::size_t> position_;
+  std::vector<std::size_t> size_;  ///< of each class
   std::vector<std::uint64_t> sum_;
   std::vector<bool> is_touched_;
   std::vector<Vertex> touched_;
@@ -184,7 +151,7 @@ class Refinement {
 };
 
 std::vector<ClassId> in_order_of_first_members(std::vector<ClassId> of_vertex) {
-  std::vector<ClassId> number(of_vertex.size(), -1);
+  std::vector<ClassId> number(of_vertex.empty() ? 0 : 1 + at_index(*std::ranges::max_element(of_vertex)), -1);
   ClassId known = 0;
   for (ClassId& id : of_vertex) {
     if (number[at_index(id)] < 0) number[at_index(id)] = known++;

@@ -91,90 +91,12 @@ void write_directly(const std::filesystem::path& path, const NextPiece& next) {
   if (!file.open() || !write_pieces(file.number(), next)) cannot_write(path, errno);
 }
 
-/// Removes what a writer that was killed left under a name of Unfinished: a living one holds a lock on its own.
-void remove_of_the_dead(const std::string& name) {
-  const Descriptor file(::open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat opened {
-  }, named{};
-  if (!file.open() || ::fstat(file.number(), &opened) != 0) return;
-  if (!S_ISREG(opened.st_mode) || opened.st_uid != ::geteuid()) return;
-  if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return;
-  const bool same = ::lstat(name.c_str(), &named) == 0 && named.st_ino == opened.st_ino;
-  if (same) ::unlink(name.c_str());
-}
-
-/// A file that is not whole yet, for its place in `folder`. It has no name as long as that can be: a process that is
-/// killed leaves nothing. A few file systems need a name from the beginning, and what replaces another file needs one
-/// for a moment: it is hidden, never one that is taken, and what a killed process leaves there the next writer removes.
-class Unfinished {
- public:
-  explicit Unfinished(const std::filesystem::path& target) : target_(target) {
-    const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
-    std::error_code ignored;
-    file_ = Descriptor(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
-    if (file_.open() && !std::filesystem::exists("/proc/self/fd", ignored)) file_.close();
-    if (file_.open()) {
-      ::flock(file_.number(), LOCK_EX);
-      return;
-    }
-    take_name([this](const char* name) {
-      file_ = Descriptor(::open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600));
-      if (!file_.open()) return false;
-      ::flock(file_.number(), LOCK_EX);
-      struct stat named {};
-      if (::lstat(name, &named) == 0) return true;
-      errno = EEXIST;  // before it was locked, another process took it for one that a dead process left
-      return false;
-    });
-  }
+/// A file under a name that no other has, removed unless it has taken another's place.
+struct Unfinished {
+  std::string name;
   ~Unfinished() {
-    if (!name_.empty()) ::unlink(name_.c_str());
+    if (!name.empty()) ::unlink(name.c_str());
   }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
-
-  [[nodiscard]] const Descriptor& file() const { return file_; }
-
-  /// Puts it in its place. False with errno set where that cannot be, and where what was written is not kept.
-  bool finish() {
-    if (!Descriptor(::dup(file_.number())).close()) return false;
-    if (name_.empty()) {
-      if (link_to(target_.c_str())) return true;
-      if (errno != EEXIST || !take_name([this](const char* name) { return link_to(name); })) return false;
-    }
-    if (::rename(name_.c_str(), target_.c_str()) != 0) return false;
-    name_.clear();
-    return true;
-  }
-
- private:
-  [[nodiscard]] bool link_to(const char* name) const {
-    const std::string opened = fmt::format("/proc/self/fd/{}", file_.number());
-    return ::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-  }
-
-  /// The first name that `make` finds free. False with errno set where there is none.
-  template <typename Make>
-  bool take_name(const Make& make) {
-    constexpr int most_writers = 1000;  // of one file at a time
-    const std::string beginning = target_.filename().string().substr(0, longest_beginning);
-    for (int i = 1; i <= most_writers; ++i) {
-      const std::string name = target_.parent_path() / fmt::format(".{}.foretrain-unfinished-{}", beginning, i);
-      remove_of_the_dead(name);
-      if (make(name.c_str())) {
-        name_ = name;
-        return true;
-      }
-      if (errno != EEXIST) break;
-    }
-    return false;
-  }
-
-  static constexpr std::size_t longest_beginning = 200;  ///< file systems take 255 bytes
-
-  std::filesystem::path target_;
-  std::string name_;  ///< "": it has none
-  Descriptor file_;
 };
 
 constexpr std::string_view scratch_prefix = "foretrain-scratch-";
@@ -200,21 +122,18 @@ void remove_scratch_of_the_dead(const std::filesystem::path& parent) {
 }  // namespace
 
 void require_text(std::string_view content, const std::string& file) {
-  SourcePosition where{file, 1, 1};
-  for (std::size_t at = 0; at < content.size();) {
-    const std::size_t length = content[at] >= ' ' && content[at] <= '~' ? 1 : character_length(content, at);
-    if (length == 0) {
-      throw ScenarioError(where, "", fmt::format("byte 0x{:02x} is no text", static_cast<unsigned char>(content[at])),
-                          "a text file in UTF-8, not a binary file");
-    }
-    if (content[at] == '\n') {
-      ++where.line;
-      where.column = 1;
-    } else {
-      ++where.column;
-    }
-    at += length;
+  std::size_t at = 0;
+  for (std::size_t length = 1; at < content.size() && length > 0; at += length) {
+    const char c = content[at];
+    length = (c >= ' ' && c <= '~') || c == '\n' ? 1 : character_length(content, at);
   }
+  if (at == content.size()) return;
+  const std::string_view before = content.substr(0, at), line = before.substr(before.rfind('\n') + 1);
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
+  throw ScenarioError({file, static_cast<int>(std::ranges::count(before, '\n')) + 1,
+                       static_cast<int>(std::ranges::count_if(line, begins)) + 1},
+                      "", fmt::format("byte 0x{:02x} is no text", static_cast<unsigned char>(content[at])),
+                      "a text file in UTF-8, not a binary file");
 }
 
 void require_plain_name(const std::filesystem::path& path) {
@@ -269,11 +188,13 @@ void write_file(const std::filesystem::path& path, const NextPiece& next) {
   // Through a symbolic link the file that it names is replaced, not the link.
   const std::filesystem::path target =
       std::filesystem::exists(status) ? std::filesystem::canonical(path, ignored) : path;
-  Unfinished unfinished(target);
-  const Descriptor& file = unfinished.file();
+  std::string name = target.parent_path() / ".foretrain-XXXXXX";
+  Descriptor file(::mkostemp(name.data(), O_CLOEXEC));
+  Unfinished unfinished{file.open() ? name : ""};
   const bool written = file.open() && ::fchmod(file.number(), mode_of(target)) == 0 &&
-                       write_pieces(file.number(), next) && unfinished.finish();
+                       write_pieces(file.number(), next) && file.close() && ::rename(name.c_str(), target.c_str()) == 0;
   if (!written) cannot_write(path, errno);
+  unfinished.name.clear();
 }
 
 ScratchFolder::ScratchFolder() {

@@ -1,18 +1,16 @@
 #include "model/base/process.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "model/base/descriptor.hpp"
 
@@ -26,25 +24,21 @@ namespace foretrain {
 
 namespace {
 
-/// Reads what is there; closes the pipe's end when the program has closed the other.
-void drain(Descriptor& reader, std::string& text) {
-  std::array<char, 65536> buffer;
-  const ssize_t count = read(reader.number(), buffer.data(), buffer.size());
-  if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
-  if (count == 0) reader.close();
+/// A file without a name, in memory.
+Descriptor nameless_file(std::string_view content) {
+  Descriptor file(memfd_create("filter", MFD_CLOEXEC));
+  if (!file.open() || !write_all(file.number(), content) || lseek(file.number(), 0, SEEK_SET) != 0) {
+    throw_system_error("memory for what a program reads and writes");
+  }
+  return file;
 }
 
-/// A program that leaves without reading everything must not end this one.
-class IgnoreBrokenPipe {
- public:
-  IgnoreBrokenPipe() : before_(signal(SIGPIPE, SIG_IGN)) {}
-  ~IgnoreBrokenPipe() { signal(SIGPIPE, before_); }
-  IgnoreBrokenPipe(const IgnoreBrokenPipe&) = delete;
-  IgnoreBrokenPipe& operator=(const IgnoreBrokenPipe&) = delete;
-
- private:
-  void (*before_)(int);
-};
+std::string content_of(const Descriptor& file) {
+  std::string text(static_cast<std::size_t>(lseek(file.number(), 0, SEEK_END)), '\0');
+  const ssize_t count = pread(file.number(), text.data(), text.size(), 0);
+  if (count < 0 || static_cast<std::size_t>(count) != text.size()) throw_system_error("what a program wrote");
+  return text;
+}
 
 }  // namespace
 
@@ -128,36 +122,12 @@ std::optional<ProcessEnd> Process::ended(bool waits) {
 }
 
 FilterResult run_filter(const std::vector<std::string>& command, const std::string& input) {
-  Pipe in;
-  Pipe out;
-  Pipe err;
-  Process process({.command = command,
-                   .descriptors = {{in.reader.number(), STDIN_FILENO},
-                                   {out.writer.number(), STDOUT_FILENO},
-                                   {err.writer.number(), STDERR_FILENO}}});
-  in.reader.close();
-  out.writer.close();
-  err.writer.close();
-  const IgnoreBrokenPipe ignore;
-  fcntl(in.writer.number(), F_SETFL, O_NONBLOCK);  // so that writing never waits while the program waits to be read
-
-  FilterResult result;
-  std::size_t written = 0;
-  while (out.reader.open() || err.reader.open()) {
-    if (written == input.size()) in.writer.close();
-    std::array<pollfd, 3> ends = {
-        {{in.writer.number(), POLLOUT, 0}, {out.reader.number(), POLLIN, 0}, {err.reader.number(), POLLIN, 0}}};
-    if (poll(ends.data(), ends.size(), -1) < 0) continue;
-    if (ends[0].revents != 0) {
-      const ssize_t count = write(in.writer.number(), input.data() + written, input.size() - written);
-      if (count >= 0) written += static_cast<std::size_t>(count);
-      if (count < 0 && errno == EPIPE) written = input.size();
-    }
-    if (ends[1].revents != 0) drain(out.reader, result.output);
-    if (ends[2].revents != 0) drain(err.reader, result.errors);
-  }
-  result.status = process.wait().shell_status();
-  return result;
+  const Descriptor in = nameless_file(input), out = nameless_file({}), errors = nameless_file({});
+  Process process(
+      {.command = command,
+       .descriptors = {{in.number(), STDIN_FILENO}, {out.number(), STDOUT_FILENO}, {errors.number(), STDERR_FILENO}}});
+  const int status = process.wait().shell_status();
+  return {status, content_of(out), content_of(errors)};
 }
 
 }  // namespace foretrain

@@ -17,31 +17,6 @@ std::uint64_t seed_of(int first, int second) {
   return split_mix(state);
 }
 
-/// ln(1 + x) = 2 artanh(x / (2 + x)) for x from 0 to 1, where the argument is 1/3 at most: 20 terms are exact.
-double log_of_one_plus(double x) {
-  const double t = x / (2.0 + x);
-  double power = t;
-  double sum = 0.0;
-  for (int n = 0; n < 20; ++n) {
-    sum += power / (2 * n + 1);
-    power *= t * t;
-  }
-  return 2.0 * sum;
-}
-
-/// exp(x) = exp(x / 16)^16; 14 terms are exact for |x| below 8.
-double exponential(double x) {
-  const double part = x / 16.0;
-  double term = 1.0;
-  double sum = 1.0;
-  for (int n = 1; n < 14; ++n) {
-    term *= part / n;
-    sum += term;
-  }
-  for (int i = 0; i < 4; ++i) sum *= sum;
-  return sum;
-}
-
 /// Irwin–Hall, see compute_factor().
 double next_normal(std::uint64_t& state) {
   double normal = -6.0;
@@ -87,19 +62,14 @@ double largest_normal(int first, int count, int iteration) {
   return largest;
 }
 
-/// Compilers may fuse a multiplication with an addition, which changes last bits: 40 binary places are kept.
+/// Compilers and C libraries differ in last bits: 40 binary places are kept.
 double without_last_bits(double x) { return std::round(x * 0x1.0p40) * 0x1.0p-40; }
 
 }  // namespace
 
 double next_uniform(std::uint64_t& state) { return static_cast<double>(split_mix(state) >> 11U) * 0x1.0p-53; }
 
-double next_waiting(std::uint64_t& state) {
-  int twos = 0;
-  const double half_to_one = std::frexp(1.0 - next_uniform(state), &twos);
-  constexpr double log_of_two = 0x1.62e42fefa39efp-1;
-  return without_last_bits((1 - twos) * log_of_two - log_of_one_plus(2.0 * half_to_one - 1.0));
-}
+double next_waiting(std::uint64_t& state) { return without_last_bits(-std::log1p(-next_uniform(state))); }
 
 double uniform(int first, int second) {
   std::uint64_t state = seed_of(first, second);
@@ -110,8 +80,8 @@ double compute_factor(int worker, int iteration, double spread) { return largest
 
 double largest_factor(int first, int count, int iteration, double spread) {
   if (!(spread > 0.0)) return 1.0;
-  const double variance = log_of_one_plus(spread * spread);
-  return without_last_bits(exponential(std::sqrt(variance) * largest_normal(first, count, iteration) - variance / 2.0));
+  const double variance = std::log1p(spread * spread);
+  return without_last_bits(std::exp(std::sqrt(variance) * largest_normal(first, count, iteration) - variance / 2.0));
 }
 
 double expected_largest(int count) {
@@ -123,7 +93,7 @@ double expected_largest(int count) {
   const auto power = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(count)) - 1);
   if (power + 1 >= of_powers.size()) return of_powers.back();
   const double beyond = static_cast<double>(count) / static_cast<double>(1U << power) - 1.0;
-  return of_powers[power] + log_of_one_plus(beyond) / log_of_one_plus(1.0) * (of_powers[power + 1] - of_powers[power]);
+  return of_powers[power] + std::log1p(beyond) / std::log1p(1.0) * (of_powers[power + 1] - of_powers[power]);
 }
 
 }  // namespace foretrain

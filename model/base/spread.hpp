@@ -8,8 +8,7 @@ namespace foretrain {
 
 /// A lognormal factor of mean 1 and standard deviation `spread`, a function of its arguments alone. The normal deviate
 /// is the sum of twelve uniform ones less six (Irwin–Hall: mean 0, variance 1, never beyond 6); uniform ones come from
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). Exponential and logarithm are computed here, by additions and
-/// multiplications only, because those of C libraries differ in their last bits.
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 /// `spread` from 0 (always 1) to below 1.
 double compute_factor(int worker, int iteration, double spread);
 

@@ -2,12 +2,32 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 
 namespace foretrain {
 
 namespace {
 constexpr std::string_view blanks = " \t\r\n";
+
+/// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other (optimal string
+/// alignment).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitution = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, substitution});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
 }
+
+}  // namespace
 
 std::string_view trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(blanks);
@@ -34,12 +54,8 @@ std::optional<int> number_behind(std::string_view name, std::string_view prefix)
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> pieces;
-  std::size_t start = 0;
-  for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator, start)) {
-    pieces.emplace_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  pieces.emplace_back(text.substr(start));
+  for (const auto piece : std::views::split(text, separator)) pieces.emplace_back(piece.begin(), piece.end());
+  if (text.empty()) pieces.emplace_back();
   return pieces;
 }
 
@@ -75,22 +91,6 @@ std::string shell_word(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
   const bool needs_none = !text.empty() && text.find_first_not_of(plain) == std::string_view::npos;
   return needs_none ? std::string(text) : shell_quoted(text);
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substitution = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, substitution});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    std::swap(before, last);
-    std::swap(last, row);
-  }
-  return last[b.size()];
 }
 
 std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& candidates) {

@@ -30,10 +30,6 @@ std::string or_list(const std::vector<std::string>& words, std::size_t limit = 1
 std::string shell_quoted(std::string_view text);
 std::string shell_word(std::string_view text);
 
-/// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other (optimal string
-/// alignment).
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
 /// The candidate with the smallest edit distance, letter case ignored, if it is near enough to be a likely slip: at
 /// most a third of the word's length, at least one. None is near a word of more than 200 bytes, which is no name.
 std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& candidates);

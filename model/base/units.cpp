@@ -155,9 +155,7 @@ std::string with_matching_unit(std::string_view number, const std::string& unit,
 double parse(std::string_view text, Dimension wanted) {
   const NumberAndUnit parts = split_number_and_unit(text);
   const std::string_view number = trim(text.substr(0, text.size() - parts.unit.size()));
-  if (parts.unit.empty()) {
-    refuse(text, "has no unit", write_instead(number, wanted));
-  }
+  if (parts.unit.empty()) refuse(text, "has no unit", write_instead(number, wanted));
   const std::optional<Unit> unit = find_unit(parts.unit);
   if (!unit) {
     const std::string near = known_spelling(parts.unit, wanted);
@@ -199,21 +197,13 @@ NumberAndUnit split_number_and_unit(std::string_view text) {
       refuse(text, "is not a finite number", "a finite number that is not negative");
     }
   }
-  if (trimmed.front() == '-') {
-    refuse(text, "is negative", "a number that is not negative");
-  }
-  if (!starts_number(trimmed.front())) {
-    refuse(text, "is not a number", "a decimal number such as 2.5 or 1e6");
-  }
+  if (trimmed.front() == '-') refuse(text, "is negative", "a number that is not negative");
+  if (!starts_number(trimmed.front())) refuse(text, "is not a number", "a decimal number such as 2.5 or 1e6");
   NumberAndUnit result;
   const char* const end = trimmed.data() + trimmed.size();
   const auto [rest, status] = std::from_chars(trimmed.data(), end, result.number);
-  if (status == std::errc::result_out_of_range) {
-    refuse(text, "is outside the range of numbers", "a number below 1e24");
-  }
-  if (status != std::errc()) {
-    refuse(text, "is not a number", "a decimal number such as 2.5 or 1e6");
-  }
+  if (status == std::errc::result_out_of_range) refuse(text, "is outside the range of numbers", "a number below 1e24");
+  if (status != std::errc()) refuse(text, "is not a number", "a decimal number such as 2.5 or 1e6");
   result.unit = trim(std::string_view(rest, static_cast<std::size_t>(end - rest)));
   if (!result.unit.empty() &&
       (starts_number(result.unit.front()) || result.unit.front() == ',' || result.unit.front() == '_')) {
@@ -242,12 +232,8 @@ std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int
   std::int64_t value = 0;
   const char* const end = trimmed.data() + trimmed.size();
   const auto [rest, status] = std::from_chars(trimmed.data(), end, value);
-  if (status == std::errc::result_out_of_range) {
-    refuse(text, "is too large", range());
-  }
-  if (status != std::errc() || rest != end) {
-    refuse(text, "is not a whole number", range());
-  }
+  if (status == std::errc::result_out_of_range) refuse(text, "is too large", range());
+  if (status != std::errc() || rest != end) refuse(text, "is not a whole number", range());
   if (value < minimum || value > maximum) throw UnitError(fmt::format("{} is out of range", value), range());
   return value;
 }

@@ -64,8 +64,7 @@ int equal_ranks_per_node(const CollectiveCall& call, const std::vector<int>& gro
                                  [&](const std::vector<int>& ranks) { return ranks.size() == nodes.front().size(); });
   if (!equal) {
     throw ImpossiblePlan(fmt::format(
-        "{} needs the same number of ranks on every node, but {}; use whole nodes, or hierarchical_leader, which takes "
-        "groups of any size",
+        "{} needs the same number of ranks on every node, but {}; use whole nodes, or ring, which takes any",
         name(call.algorithm), describe(nodes, topology)));
   }
   return static_cast<int>(nodes.front().size());

@@ -13,6 +13,7 @@ namespace foretrain {
 
 struct Algorithm {
   std::vector<CollectiveOperation> operations = {};  ///< of which there is a textbook form
+  /// Null: the library alone carries it out, and its kernels say how.
   Schedule (*build)(CollectiveOperation operation, int ranks, const ScheduleShape& shape) = nullptr;
   /// What the hardware says to the schedule of one group, whose ranks are in schedule order; null: nothing. Throws
   /// ImpossiblePlan where the hardware cannot carry the algorithm out, or the group's shape does not suit it.
@@ -24,12 +25,6 @@ struct Algorithm {
   std::vector<LoweredCollective::Phase> (*all_to_all_of_many)(const CollectiveCall& call,
                                                               const Topology& topology) = nullptr;
   bool has_servers = false;
-  /// How NCCL carries it out: as rings or in switches, in one call, or by point-to-point messages, a group for each
-  /// phase, where it has no such algorithm.
-  enum class Runs { messages, rings, switches } runs = Runs::messages;
-  /// Numbers of pieces of which lower() takes the fastest, as the libraries that drive switches do; none: as the shape
-  /// says.
-  std::vector<int> pieces = {};
 
   [[nodiscard]] bool has(CollectiveOperation operation) const;
   /// Of one of its operations. One rank alone has nothing to do without servers.
@@ -39,7 +34,7 @@ struct Algorithm {
 #define ALGORITHM(name) extern const Algorithm name##_algorithm;
 #include "model/collectives/algorithms.def"
 
-/// SyncAlgorithm::automatic has no schedules of its own.
+/// SyncAlgorithm::automatic has no operations of its own.
 const Algorithm& algorithm_of(SyncAlgorithm algorithm);
 /// Words of the algorithms that carry out an operation, in the order of algorithms.def.
 std::vector<std::string> algorithms_for(CollectiveOperation operation);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -24,26 +23,6 @@
 namespace foretrain {
 
 namespace {
-
-void check_call(const CollectiveCall& call, const Topology& topology) {
-  if (call.groups.empty() || call.groups.front().empty()) throw InternalError("a collective needs ranks");
-  if (!(call.size >= Bytes(0.0)) || !is_finite(call.size)) {
-    throw InternalError("the size of a collective must be finite and not negative");
-  }
-  std::vector<bool> seen(at_index(topology.gpus()));
-  for (const std::vector<int>& group : call.groups) {
-    if (group.size() != call.groups.front().size()) {
-      throw InternalError("the groups of one collective must have equally many ranks");
-    }
-    for (const int rank : group) {
-      if (rank < 0 || rank >= topology.gpus()) {
-        throw InternalError(fmt::format("rank {} is none of the {} GPUs", rank, topology.gpus()));
-      }
-      if (seen[at_index(rank)]) throw InternalError(fmt::format("rank {} takes part twice", rank));
-      seen[at_index(rank)] = true;
-    }
-  }
-}
 
 /// Bytes of the schedule's whole message: in exchanges every rank's buffer has chunks of its own.
 Bytes message_size(const CollectiveCall& call) {
@@ -77,73 +56,24 @@ std::vector<ScheduledGroups> schedule_groups(const CollectiveCall& call, const T
   return result;
 }
 
-/// What passes through a switch loads the ports of the ranks at it: a flow from each rank to the next one at the switch
-/// crosses the first one's port upwards and the second one's downwards. Half of that way's latency leads to the switch.
-class PortLoads {
- public:
-  explicit PortLoads(const Schedule& schedule) : schedule_(schedule) {
-    for (const std::vector<int>& ports : schedule.switch_ports) ports_.emplace_back(ports.size());
-  }
-
-  /// Whether the transfer is one between a rank and a switch; then it is counted.
-  bool take(const Transfer& transfer, Bytes bytes) {
-    const bool upwards = transfer.destination >= schedule_.ranks;
-    const int at = (upwards ? transfer.destination : transfer.source) - schedule_.ranks;
-    if (schedule_.switch_ports.empty() || at < 0) return false;
-    const std::vector<int>& ranks = schedule_.switch_ports[at];
-    const int rank = upwards ? transfer.source : transfer.destination;
-    Port& port = ports_[at][std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin()];
-    (upwards ? port.up : port.down) += bytes;
-    (upwards ? port.sends : port.receives) = true;
-    return true;
-  }
-
-  void append_flows(const std::vector<EndpointId>& endpoints, const Topology& topology,
-                    LoweredCollective::Phase& phase) {
-    for (std::size_t at = 0; at < ports_.size(); ++at) {
-      const std::vector<int>& ranks = schedule_.switch_ports[at];
-      for (std::size_t i = 0; i < ranks.size(); ++i) {
-        const std::size_t next = (i + 1) % ranks.size();
-        const Port &from = ports_[at][i], &to = ports_[at][next];
-        if (!from.sends && !to.receives) continue;
-        const Flow flow{endpoints[ranks[i]], endpoints[ranks[next]], std::max(from.up, to.down)};
-        phase.latency = std::max(phase.latency, topology.latency(flow.source, flow.destination) / 2.0);
-        phase.flows.push_back(flow);
-      }
-      std::fill(ports_[at].begin(), ports_[at].end(), Port{});
-    }
-  }
-
- private:
-  struct Port {
-    Bytes up, down;
-    bool sends = false, receives = false;
-  };
-  const Schedule& schedule_;
-  std::vector<std::vector<Port>> ports_;  ///< of every switch
-};
-
 /// Adds the flows of phase `index` to `phase`. In a run of several phases with unequal chunks each counts the largest
 /// chunk: at most one byte per chunk too much.
 void append_flows(const ScheduledGroups& groups, int index, Bytes message, const Topology& topology,
                   LoweredCollective::Phase& phase) {
   const Schedule& schedule = groups.schedule;
   const Phase transfers = schedule.phase(index);
-  const Bytes largest = chunk_size(message, schedule.chunks, 0);
+  const Bytes largest = chunk_range_size(message, schedule.chunks, 0, 1);
   phase.flows.reserve(phase.flows.size() + transfers.size() * groups.placed.size());
-  PortLoads ports(schedule);
   for (const std::vector<EndpointId>& endpoints : groups.placed) {
     for (const Transfer& transfer : transfers) {
       const Bytes bytes = phase.repeat > 1 ? largest * static_cast<double>(transfer.chunks)
                                            : transfer_size(message, schedule.chunks, transfer);
-      if (ports.take(transfer, bytes)) continue;
       const EndpointId source = endpoints[transfer.source];
       const EndpointId destination = endpoints[transfer.destination];
       if (source == destination) continue;  // a server on the worker's own GPU
       phase.flows.push_back({source, destination, bytes});
       phase.latency = std::max(phase.latency, topology.latency(source, destination));
     }
-    ports.append_flows(endpoints, topology, phase);
   }
 }
 
@@ -163,7 +93,6 @@ std::vector<LoweredCollective::Phase> lower_phases(const std::vector<ScheduledGr
       const int representative = groups.schedule.stretch(index).representative;
       append_flows(groups, std::min(representative, index + length - 1), message, topology, phase);
     }
-    if (all.front().shape.rings.size() > 1) phase.flows = merge_by_ends(std::move(phase.flows));
     index += length;
   }
   return lowered;
@@ -184,29 +113,6 @@ void divide_lane(LoweredCollective::Phase& phase, const Topology& topology) {
   }
 }
 
-/// The fastest of several numbers of pieces, with what `finish` adds to each.
-template <typename Finish>
-std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<ScheduledGroups> all, const CollectiveCall& call,
-                                                           Bytes message, const Topology& topology,
-                                                           const Finish& finish) {
-  const Algorithm& algorithm = algorithm_of(call.algorithm);
-  std::vector<LoweredCollective::Phase> best;
-  Seconds least = Seconds(std::numeric_limits<double>::infinity());
-  for (const int pieces : algorithm.pieces) {
-    for (ScheduledGroups& groups : all) {
-      groups.shape.pieces = pieces;
-      groups.schedule = algorithm.schedule(call.operation, groups.schedule.ranks, groups.shape);
-    }
-    LoweredCollective candidate{.chosen_algorithm = {}, .phases = finish(lower_phases(all, message, topology))};
-    const Seconds time = uncontended_time(candidate, topology);
-    if (time < least) {
-      least = time;
-      best = std::move(candidate.phases);
-    }
-  }
-  return best;
-}
-
 LoweredCollective lower_named(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
   const Algorithm& algorithm = algorithm_of(call.algorithm);
   if (!algorithm.has(call.operation)) {
@@ -214,26 +120,20 @@ LoweredCollective lower_named(const CollectiveCall& call, const Topology& topolo
                                      fmt::join(algorithms_for(call.operation), ", ")));
   }
   if (auto own = lower_in_library(call, topology, calibration)) return *std::move(own);
-  LoweredCollective lowered{.chosen_algorithm = std::string(name(call.algorithm)), .phases = {}};
-  const Library library(call, topology, calibration);
-  const auto finish = [&](std::vector<LoweredCollective::Phase> phases) {
-    add_network_effects(phases, topology);
-    add_losses(phases, algorithm, call, library, topology);
-    return phases;
-  };
+  std::vector<LoweredCollective::Phase> phases;
   const bool many = call.groups.front().size() >= fewest_ranks_aggregated;
   if (many && call.operation == CollectiveOperation::all_to_all && algorithm.all_to_all_of_many != nullptr) {
     for (const std::vector<int>& group : call.groups) shape_of(call, group, topology);  // refuses what does not suit
-    std::vector<LoweredCollective::Phase> phases = algorithm.all_to_all_of_many(call, topology);
-    add_losses(phases, algorithm, call, library, topology);
-    lowered.phases = std::move(phases);
-    return lowered;
+    phases = algorithm.all_to_all_of_many(call, topology);
+  } else {
+    phases = lower_phases(schedule_groups(call, topology), message_size(call), topology);
+    for (LoweredCollective::Phase& phase : phases) {
+      add_headers(phase, topology);
+      average_ring_latency(phase, topology);
+    }
   }
-  std::vector<ScheduledGroups> groups = schedule_groups(call, topology);
-  const Bytes message = message_size(call);
-  lowered.phases = algorithm.pieces.empty() ? finish(lower_phases(groups, message, topology))
-                                            : lower_in_best_pieces(std::move(groups), call, message, topology, finish);
-  return lowered;
+  add_losses(phases, call, topology, calibration);
+  return {.chosen_algorithm = std::string(name(call.algorithm)), .phases = std::move(phases)};
 }
 
 /// The named algorithm where it is faster, and the hardware can carry it out.
@@ -252,10 +152,8 @@ void take_if_faster(CollectiveCall call, SyncAlgorithm named, const Topology& to
 LoweredCollective lower_fastest(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
   LoweredCollective best = lower_automatic(call, topology, calibration);
   if (!topology.nccl().none() || call.groups.front().size() < 2 || is_exchange(call.operation)) return best;
-  for (const SyncAlgorithm named :
-       {SyncAlgorithm::ring, SyncAlgorithm::multi_ring, SyncAlgorithm::double_tree, SyncAlgorithm::in_network}) {
-    take_if_faster(call, named, topology, calibration, best);
-  }
+  take_if_faster(call, SyncAlgorithm::ring, topology, calibration, best);
+  take_if_faster(call, SyncAlgorithm::double_tree, topology, calibration, best);
   return best;
 }
 
@@ -299,7 +197,6 @@ void repeat_flows(LoweredCollective& lowered, const std::vector<int>& shifts) {
 }  // namespace
 
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
-  check_call(call, topology);
   if (repeat_on_own_nodes(call.groups, topology)) {
     CollectiveCall first = call;
     first.groups = {call.groups.front()};

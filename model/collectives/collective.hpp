@@ -107,9 +107,8 @@ void visit_links(const LoweredCollective& lowered, const Topology& topology, con
   for (const LoweredCollective::Phase& phase : lowered.phases) visit_links(phase.flows, topology, visit);
 }
 
-/// Throws InternalError for a call without ranks, with groups of unequal size, with ranks that do not exist or stand
-/// twice, ImpossiblePlan for one that the table has no schedule for, and where the hardware cannot carry the algorithm
-/// out.
+/// Groups have equally many ranks each, no rank stands twice. Throws ImpossiblePlan for a call that the algorithm has
+/// no schedule for, and where the hardware cannot carry the algorithm out.
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 
 /// Weights as the network shares its links (Sharing): messages between two ranks have queue_pairs connections each; as

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/collectives/collective.hpp"
+#include "model/collectives/crossed_links.hpp"
 #include "model/collectives/flow_classes.hpp"
 #include "model/collectives/link_load.hpp"
 
@@ -27,47 +27,6 @@ EndpointId endpoint_of(const BackgroundFlow::Place& place, const Topology& topol
   return 0;
 }
 
-/// Numbers the links in use from zero and makes a sharing system of the flows.
-class SystemBuilder {
- public:
-  explicit SystemBuilder(const Topology& topology)
-      : topology_(topology), number_(static_cast<std::size_t>(topology.links()), -1) {}
-
-  /// `rate` narrows the flow by a link of its own, as the transport's connections do.
-  void add(std::int32_t kind, const Flow& flow, BytesPerSecond rate = BytesPerSecond::infinity()) {
-    crossed_.clear();
-    topology_.append_route(flow.source, flow.destination, crossed_);
-    held_.clear();
-    visit_cards(flow, crossed_, topology_, [&](LinkId card, double times) {
-      const auto [held, is_new] = held_cards_.try_emplace({card, times}, -1);
-      if (is_new) held->second = new_link(topology_.link_bandwidth(card) / times);
-      held_.push_back(held->second);
-    });
-    for (LinkId& link : crossed_) {
-      std::int32_t& number = number_[static_cast<std::size_t>(link)];
-      if (number < 0) number = new_link(topology_.link_bandwidth(link));
-      link = number;
-    }
-    crossed_.insert(crossed_.end(), held_.begin(), held_.end());
-    rate = std::min({rate, flow.most_rate, topology_.most_rate(flow.source, flow.destination)});
-    if (is_finite(rate)) crossed_.push_back(new_link(rate));
-    system_.add_flow(kind, crossed_, flow.weight);
-  }
-  [[nodiscard]] const SharingSystem& system() const { return system_; }
-
- private:
-  std::int32_t new_link(BytesPerSecond bandwidth) {
-    system_.bandwidth.push_back(bandwidth);
-    return static_cast<std::int32_t>(system_.bandwidth.size() - 1);
-  }
-
-  const Topology& topology_;
-  SharingSystem system_;
-  std::vector<std::int32_t> number_;
-  std::map<std::pair<LinkId, double>, std::int32_t> held_cards_;  ///< by messages that take so many times as long
-  std::vector<LinkId> crossed_, held_;
-};
-
 /// How long flow classes with this much left need while those with an infinite amount go on for ever.
 Seconds time_to_finish(const SharingSystem::Folded& system, std::vector<Bytes> left) {
   std::vector<bool> active(system.classes(), true);
@@ -82,7 +41,6 @@ Seconds time_to_finish(const SharingSystem::Folded& system, std::vector<Bytes> l
       next = std::min(next, left[id] / rates[id]);
     }
     if (!moving) return time;
-    if (!is_finite(next)) throw ImpossiblePlan("a flow crosses a link on which nothing can move");
     time += next;
     for (std::size_t id = 0; id < left.size(); ++id) {
       if (!active[id] || !is_finite(left[id])) continue;
@@ -95,9 +53,9 @@ Seconds time_to_finish(const SharingSystem::Folded& system, std::vector<Bytes> l
 
 class ContendedPhases {
  public:
-  ContendedPhases(const Topology& topology, std::vector<BackgroundFlow::Route> background)
+  ContendedPhases(const Topology& topology, std::vector<Flow> background)
       : topology_(topology), background_(std::move(background)), load_(topology) {
-    for (const BackgroundFlow::Route& route : background_) {
+    for (const Flow& route : background_) {
       topology.append_route(route.source, route.destination, background_links_);
     }
     std::ranges::sort(background_links_);
@@ -120,21 +78,23 @@ class ContendedPhases {
   }
 
   [[nodiscard]] Seconds shared(const LoweredCollective::Phase& phase) const {
-    SystemBuilder builder(topology_);
+    CrossedLinks links(topology_);
+    SharingSystem system;
     std::map<Bytes, std::int32_t> kinds;  // flows of the phase differ by their bytes
     std::vector<Bytes> left_of_flow;
     for (const Flow& flow : merge_by_ends(phase.flows)) {
       if (flow.bytes <= Bytes(0.0) || flow.source == flow.destination) continue;
       const auto kind = kinds.try_emplace(flow.bytes, static_cast<std::int32_t>(kinds.size())).first->second;
-      builder.add(kind, flow);
+      system.add_flow(kind, links.of(flow), flow.weight);
       left_of_flow.push_back(flow.bytes);
     }
     auto kind = static_cast<std::int32_t>(kinds.size());
-    for (const BackgroundFlow::Route& route : background_) {
-      builder.add(kind++, {route.source, route.destination, Bytes::infinity()}, route.rate);
+    for (const Flow& route : background_) {
+      system.add_flow(kind++, links.of_background(route));
       left_of_flow.push_back(Bytes::infinity());
     }
-    const SharingSystem::Folded folded = fold(builder.system());
+    system.bandwidth = links.bandwidth();
+    const SharingSystem::Folded folded = fold(system);
     std::vector<Bytes> left(folded.classes());
     for (std::size_t flow = 0; flow < left_of_flow.size(); ++flow) {
       left[static_cast<std::size_t>(folded.class_of_flow[flow])] = left_of_flow[flow];
@@ -143,7 +103,7 @@ class ContendedPhases {
   }
 
   const Topology& topology_;
-  std::vector<BackgroundFlow::Route> background_;
+  std::vector<Flow> background_;
   LinkLoad load_;
   std::vector<LinkId> background_links_;  // sorted
   std::vector<LinkId> crossed_;
@@ -151,9 +111,8 @@ class ContendedPhases {
 
 }  // namespace
 
-std::vector<BackgroundFlow::Route> background_routes(std::span<const BackgroundFlow> background,
-                                                     const Topology& topology) {
-  std::vector<BackgroundFlow::Route> routes;
+std::vector<Flow> background_flows(std::span<const BackgroundFlow> background, const Topology& topology) {
+  std::vector<Flow> flows;
   for (std::size_t i = 0; i < background.size(); ++i) {
     const BackgroundFlow& flow = background[i];
     const EndpointId source = endpoint_of(flow.from, topology), destination = endpoint_of(flow.to, topology);
@@ -162,14 +121,15 @@ std::vector<BackgroundFlow::Route> background_routes(std::span<const BackgroundF
                           "the traffic stays in one memory (" + topology.endpoint_name(source) + ")",
                           "another place than from");
     }
-    routes.push_back({source, destination, flow.rate});
+    flows.push_back({source, destination, Bytes::infinity()});
+    flows.back().most_rate = flow.rate;
   }
-  return routes;
+  return flows;
 }
 
 Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology,
                          std::span<const BackgroundFlow> background) {
-  ContendedPhases phases(topology, background_routes(background, topology));
+  ContendedPhases phases(topology, background_flows(background, topology));
   Seconds time;
   for (const LoweredCollective::Phase& phase : lowered.phases) time += phases.time(phase);
   return time;

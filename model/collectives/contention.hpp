@@ -11,13 +11,6 @@ namespace foretrain {
 
 /// Traffic of others, which lasts as long as the scenario: another job, data loading, checkpoint writing.
 struct BackgroundFlow {
-  /// A background flow on concrete hardware. It never ends and has no use for more than `rate`.
-  struct Route {
-    EndpointId source = 0;
-    EndpointId destination = 0;
-    BytesPerSecond rate = BytesPerSecond::infinity();
-  };
-
   /// One end of background traffic.
   struct Place {
     /// memory_of_gpu: of the socket that is nearest to the GPU. outside: of no node (Topology::outside).
@@ -32,14 +25,13 @@ struct BackgroundFlow {
   SourcePosition where;                              ///< of its destination
 };
 
-/// Throws ScenarioError for a flow that begins and ends in the same memory.
-std::vector<BackgroundFlow::Route> background_routes(std::span<const BackgroundFlow> background,
-                                                     const Topology& topology);
+/// On concrete hardware: flows without an end. Throws ScenarioError for one that begins and ends in the same memory.
+std::vector<Flow> background_flows(std::span<const BackgroundFlow> background, const Topology& topology);
 
 /// Time of a collective when nothing else of its job moves. Per phase: latency + the busiest link's bytes over its
 /// bandwidth, or more where the transport lets less through between two endpoints (LinkLoad). In a phase that shares a
 /// link with the background, all its flows and the background share all links max–min fairly from the phase's first
-/// byte to its last: rates are worked out anew whenever a flow ends. Throws ScenarioError as background_routes does.
+/// byte to its last: rates are worked out anew whenever a flow ends. Throws ScenarioError as background_flows does.
 Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology,
                          std::span<const BackgroundFlow> background = {});
 

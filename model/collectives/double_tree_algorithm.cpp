@@ -11,8 +11,6 @@ namespace foretrain {
 
 namespace {
 
-using enum CollectiveOperation;
-
 /// Pieces per tree: the pipeline's ramp of 2·depth phases stays below the 16 phases of full use up to 256 ranks.
 constexpr int pieces = 16;
 
@@ -50,45 +48,33 @@ Tree make_tree(int ranks, bool second) {
 }
 
 /// The transfers of one tree in one phase. Piece k leaves a rank of depth d towards the root in phase height - d + k,
-/// is complete there after phase height - 1 + k, and leaves a rank of depth d downwards in phase height + d + k. One
-/// way alone is between rank 0 and all: where another rank is the tree's root, the pieces pass between the two in one
-/// hop more.
-void add_transfers(const Tree& tree, CollectiveOperation operation, int first_chunk, int index, Phase& transfers) {
-  const auto root = static_cast<int>(std::ranges::find(tree.parent, -1) - tree.parent.begin());
-  const bool one_more = has_root(operation) && root != 0;
+/// is complete there after phase height - 1 + k, and leaves a rank of depth d downwards in phase height + d + k.
+void add_transfers(const Tree& tree, int first_chunk, int index, Phase& transfers) {
   const auto move = [&](int from, int to, int piece, Transfer::Kind kind) {
     if (piece >= 0 && piece < pieces) transfers.push_back({from, to, first_chunk + piece, 1, kind});
   };
-  if (one_more && copies(operation)) move(0, root, index, Transfer::Kind::copy);
-  const int first_down = reduces(operation) ? tree.height : one_more ? 1 : 0;
   for (int rank = 0; rank < static_cast<int>(tree.parent.size()); ++rank) {
     const int parent = tree.parent[rank], depth = tree.depth[rank];
-    if (rank == root) continue;
-    if (reduces(operation)) move(rank, parent, index - (tree.height - depth), Transfer::Kind::reduce);
-    const bool has_it = operation == broadcast && rank == 0;
-    if (copies(operation) && !has_it) move(parent, rank, index - (first_down + depth - 1), Transfer::Kind::copy);
+    if (parent < 0) continue;
+    move(rank, parent, index - (tree.height - depth), Transfer::Kind::reduce);
+    move(parent, rank, index - (tree.height + depth - 1), Transfer::Kind::copy);
   }
-  if (one_more && reduces(operation)) move(root, 0, index - tree.height, Transfer::Kind::copy);
 }
 
-Schedule double_tree(CollectiveOperation operation, int ranks, const ScheduleShape& /*shape*/) {
+Schedule double_tree(CollectiveOperation /*all_reduce*/, int ranks, const ScheduleShape& /*shape*/) {
   const auto phase = [=, first = make_tree(ranks, false), second = make_tree(ranks, true)](int index) {
     Phase transfers;
-    add_transfers(first, operation, 0, index, transfers);
-    add_transfers(second, operation, pieces, index, transfers);
+    add_transfers(first, 0, index, transfers);
+    add_transfers(second, pieces, index, transfers);
     return transfers;
   };
   // Phases until the first piece has passed every edge. From then on until the last piece leaves its first ranks, all
   // edges are in use in all their directions.
-  const int height = make_tree(ranks, false).height, ramp = has_root(operation) ? height + 1 : 2 * height;
-  const auto stretch = [ramp](int index) -> Schedule::Stretch {
-    return {index >= ramp - 1 ? std::max(1, pieces - index) : 1, index};
-  };
-  return joined(ranks, 2 * pieces, {{ramp + pieces - 1, phase, -1, stretch}});
+  return joined(ranks, 2 * pieces, {pipeline(2 * make_tree(ranks, false).height, pieces, phase)});
 }
 
 }  // namespace
 
-const Algorithm double_tree_algorithm = {.operations = {all_reduce, broadcast, reduce}, .build = double_tree};
+const Algorithm double_tree_algorithm = {.operations = {CollectiveOperation::all_reduce}, .build = double_tree};
 
 }  // namespace foretrain

@@ -18,14 +18,6 @@ struct Sender {
   std::int64_t messages = 0;
 };
 
-Seconds latency_of(const std::vector<Flow>& flows, const Topology& topology) {
-  Seconds latency(0.0);
-  for (const Flow& flow : flows) {
-    latency = std::max(latency, topology.latency(flow.source, flow.destination));
-  }
-  return latency;
-}
-
 /// Whether a route between nodes is the way out and the way in, with nothing between them that depends on the pair.
 bool only_ends_matter(const Topology& topology) {
   return topology.fabric_is_one_switch() && !topology.limits_connections();
@@ -102,10 +94,6 @@ void append_far_sums(const std::vector<std::vector<int>>& nodes, Bytes part, con
   }
 }
 
-bool equally_large(const std::vector<std::vector<int>>& nodes) {
-  return std::ranges::all_of(nodes, [&](const auto& ranks) { return ranks.size() == nodes.front().size(); });
-}
-
 /// Probability that some of a token's copies go to a given one of so many places.
 double wanted(int copies, double places) { return 1.0 - std::pow(1.0 - 1.0 / places, copies); }
 
@@ -136,7 +124,11 @@ struct Loads {
 std::vector<LoweredCollective::Phase> phases_of(std::vector<LoweredCollective::Phase> phases,
                                                 const Topology& topology) {
   std::erase_if(phases, [](const LoweredCollective::Phase& phase) { return phase.flows.empty(); });
-  for (LoweredCollective::Phase& phase : phases) phase.latency = latency_of(phase.flows, topology);
+  for (LoweredCollective::Phase& phase : phases) {
+    for (const Flow& flow : phase.flows) {
+      phase.latency = std::max(phase.latency, topology.latency(flow.source, flow.destination));
+    }
+  }
   return phases;
 }
 
@@ -163,7 +155,8 @@ std::vector<Flow> exchange_flows(const std::vector<int>& members, const Exchange
   const bool aggregated = members.size() >= fewest_ranks_aggregated;
   for (const std::vector<int>& ranks : nodes) append_pairs(ranks, parts.near, flows);
   if (nodes.size() < 2) return flows;
-  if (!aggregated || !only_ends_matter(topology) || (parts.rails && !equally_large(nodes))) {
+  const auto is_like_first = [&](const std::vector<int>& ranks) { return ranks.size() == nodes.front().size(); };
+  if (!aggregated || !only_ends_matter(topology) || (parts.rails && !std::ranges::all_of(nodes, is_like_first))) {
     const bool by_node = members.size() > most_ranks_in_pairs && !topology.limits_connections();
     append_far_pairs(nodes, by_node, parts, topology, flows);
   } else if (parts.rails) {

@@ -142,9 +142,7 @@ FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, 
   // Where the limit cut the partition short, links that stand for others may be crossed by none of a class's flows.
   for (std::size_t of_flow = 0; of_flow < folded.crossings.size(); ++of_flow) {
     if (folded.crossings[of_flow].empty() && !system.links_of(flows.representatives[of_flow]).empty()) {
-      throw UsageError(
-          "the simulation has too many flows of which no two are alike; --fidelity estimate, or --fidelity flows "
-          "where this was steps");
+      throw UsageError("the simulation has too many flows of which no two are alike; use --fidelity estimate");
     }
   }
   result.flows = std::move(flows.representatives);

@@ -1,7 +1,6 @@
 // Recursive halving (reduce-scatter between partners at distance m/2, m/4, …, 1, each step with half of what is left),
 // then recursive doubling (all-gather) back. Ranks beyond the largest power of two m first add theirs to a neighbour
-// and get the result from it at the end. Reduce-scatter and all-gather are the halves of it; broadcast is a scatter
-// down a binomial tree and recursive doubling, reduce is recursive halving and a gather up that tree. Source: Thakur,
+// and get the result from it at the end. Reduce-scatter and all-gather are the halves of it. Source: Thakur,
 // Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
 #include <bit>
 
@@ -48,17 +47,6 @@ Phase exchange(const Core& core, int distance, Transfer::Kind kind) {
   return transfers;
 }
 
-/// Edges of length `distance` of the binomial tree at member 0: what the upper end and those beyond it own moves.
-Phase binomial(const Core& core, int distance, bool away_from_root) {
-  Phase transfers;
-  for (int member = 0; member < core.members; member += 2 * distance) {
-    const int upper = member + distance;
-    transfers.push_back(away_from_root ? core.move(member, upper, upper, distance, Transfer::Kind::copy)
-                                       : core.move(upper, member, upper, distance, Transfer::Kind::copy));
-  }
-  return transfers;
-}
-
 /// The odd ranks of pairs give to the even ones before the core, or get from them after it: their own chunk or all.
 Phase pair_up(const Core& core, bool give, bool own) {
   Phase transfers;
@@ -76,29 +64,19 @@ Schedule halving_doubling(CollectiveOperation operation, int ranks, const Schedu
   const auto pairs = [&](bool give, bool own) -> SchedulePart {
     return {core.extra > 0 ? 1 : 0, [=](int) { return pair_up(core, give, own); }};
   };
-  std::vector<SchedulePart> parts;
-  if (operation != broadcast) parts.push_back(pairs(true, operation == all_gather));
-  if (operation == broadcast) {
-    parts.push_back({core.steps, [=](int index) { return binomial(core, smaller(index), true); }});
-  }
-  if (reduces(operation)) {
-    parts.push_back({core.steps, [=](int index) { return exchange(core, smaller(index), Transfer::Kind::reduce); }});
-  }
-  if (copies(operation)) {
-    parts.push_back({core.steps, [=](int index) { return exchange(core, 1 << index, Transfer::Kind::copy); }});
-  }
-  if (operation == reduce) {
-    parts.push_back({core.steps, [=](int index) { return binomial(core, 1 << index, false); }});
-  } else {
-    parts.push_back(pairs(false, operation == reduce_scatter));
-  }
-  return joined(ranks, core.chunks(), std::move(parts));
+  return joined(ranks, core.chunks(),
+                {pairs(true, operation == all_gather),
+                 {reduces(operation) ? core.steps : 0,
+                  [=](int index) { return exchange(core, smaller(index), Transfer::Kind::reduce); }},
+                 {copies(operation) ? core.steps : 0,
+                  [=](int index) { return exchange(core, 1 << index, Transfer::Kind::copy); }},
+                 pairs(false, operation == reduce_scatter)});
 }
 
 }  // namespace
 
 const Algorithm halving_doubling_algorithm = {
-    .operations = {all_reduce, all_gather, reduce_scatter, broadcast, reduce},
+    .operations = {all_reduce, all_gather, reduce_scatter},
     .build = halving_doubling,
 };
 

@@ -1,11 +1,9 @@
 // Rings in levels (GPU pair or socket, node, group of nodes, …): reduce-scatter inside each group of the lowest level,
 // the same among the ranks of equal place one level up (each for its share, all network cards at once), …, all-reduce
 // at the top, and all-gathers back down. With l ranks a node and m nodes, per rank 2(l-1)/l·S stays inside the node and
-// only 2(m-1)/(m·l)·S leaves it. Ranks are numbered group by group. Broadcast scatters downwards, passes every share
-// along the groups in pieces and gathers; reduce is its mirror image. All-to-all first hands every message to the rank
-// of its own group that has the destination's place, then all ranks of one place exchange (NCCL's PXN,
-// "rail-optimised"; Bruck et al., IEEE TPDS 8 (1997), for the idea of combining). Source: Cho et al., "BlueConnect",
-// MLSys 2019.
+// only 2(m-1)/(m·l)·S leaves it. Ranks are numbered group by group. All-to-all first hands every message to the rank of
+// its own group that has the destination's place, then all ranks of one place exchange (NCCL's PXN, "rail-optimised";
+// Bruck et al., IEEE TPDS 8 (1997), for the idea of combining). Source: Cho et al., "BlueConnect", MLSys 2019.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,18 +31,17 @@ struct Levels {
 
   /// Chunks of the shares that `rank` has been left with below `level` and whose owners have `place` there. Where ranks
   /// own given parts of the message these are `stride` apart; else shares are numbered so that each is one piece.
-  [[nodiscard]] Transfer block(int rank, std::size_t level, int place, bool owned, int chunks_per_share = 1) const {
+  [[nodiscard]] Transfer block(int rank, std::size_t level, int place, bool owned) const {
     const Axis& axis = axes[level];
     Transfer range;
-    range.chunks = ranks / (axis.stride * axis.size) * chunks_per_share;
+    range.chunks = ranks / (axis.stride * axis.size);
     if (owned) {
       range.first_chunk = rank % axis.stride + place * axis.stride;
       range.stride = axis.stride * axis.size;
       return range;
     }
     for (std::size_t below = 0; below < level; ++below) {
-      range.first_chunk +=
-          axes[below].place(rank) * (ranks / (axes[below].stride * axes[below].size)) * chunks_per_share;
+      range.first_chunk += axes[below].place(rank) * (ranks / (axes[below].stride * axes[below].size));
     }
     range.first_chunk += place * range.chunks;
     return range;
@@ -70,7 +67,7 @@ Levels make_levels(int ranks, const ScheduleShape& shape) {
 }
 
 /// One hop along the rings of a level: every rank passes on the block of the place `lag` before its own.
-Phase hop(const Levels& levels, std::size_t level, int lag, Transfer::Kind kind, bool owned, int chunks_per_share) {
+Phase hop(const Levels& levels, std::size_t level, int lag, Transfer::Kind kind, bool owned) {
   const Axis& axis = levels.axes[level];
   Phase transfers;
   transfers.reserve(static_cast<std::size_t>(levels.ranks));
@@ -78,53 +75,15 @@ Phase hop(const Levels& levels, std::size_t level, int lag, Transfer::Kind kind,
     const int place = axis.place(rank);
     const int next = axis.rank_at(rank, (place + 1) % axis.size);
     const int block = (place - lag % axis.size + axis.size) % axis.size;
-    transfers.push_back(sent(levels.block(rank, level, block, owned, chunks_per_share), rank, next, kind));
+    transfers.push_back(sent(levels.block(rank, level, block, owned), rank, next, kind));
   }
   return transfers;
 }
 
-SchedulePart ring_part(const Levels& levels, std::size_t level, Transfer::Kind kind, bool owned,
-                       int chunks_per_share = 1) {
+SchedulePart ring_part(const Levels& levels, std::size_t level, Transfer::Kind kind, bool owned) {
   const int first_lag = kind == Transfer::Kind::reduce ? 1 : 0;
-  return {levels.axes[level].size - 1,
-          [=](int index) { return hop(levels, level, index + first_lag, kind, owned, chunks_per_share); },
+  return {levels.axes[level].size - 1, [=](int index) { return hop(levels, level, index + first_lag, kind, owned); },
           static_cast<int>(level)};
-}
-
-/// Rank 0 and the ranks that have got something from it hand shares to their group of `level` (scatter), or take them
-/// back.
-SchedulePart share_part(const Levels& levels, std::size_t level, bool scatter, int chunks_per_share) {
-  const auto phase = [=](int) {
-    const Axis& axis = levels.axes[level];
-    Phase transfers;
-    for (int first = 0; first < axis.stride; ++first) {
-      for (int place = 1; place < axis.size; ++place) {
-        const int other = axis.rank_at(first, place);
-        const Transfer range = levels.block(first, level, place, false, chunks_per_share);
-        transfers.push_back(scatter ? sent(range, first, other, Transfer::Kind::copy)
-                                    : sent(range, other, first, Transfer::Kind::copy));
-      }
-    }
-    return transfers;
-  };
-  return {levels.axes[level].size > 1 ? 1 : 0, phase};
-}
-
-/// Chains along the top level, one for each share.
-SchedulePart chain_part(const Levels& levels, bool towards_root, int pieces) {
-  const std::size_t top = levels.axes.size() - 1;
-  const Axis axis = levels.axes[top];
-  return pipeline(axis.size - 1, pieces, [=](int index) {
-    Phase transfers;
-    for (int first = 0; first < axis.stride; ++first) {
-      // A share's chunks are the pieces: as if its owners along the top level had `pieces` chunks together.
-      const int share = levels.block(first, top, 0, false).first_chunk / axis.size * pieces;
-      append_chain(
-          axis.size - 1, pieces, index, towards_root, [&](int place) { return axis.rank_at(first, place); },
-          [&](int piece) { return Transfer{.first_chunk = share + piece}; }, transfers);
-    }
-    return transfers;
-  });
 }
 
 /// Shares are added up from the lowest level upwards, or handed out from the top, or both. Who does one of these alone
@@ -140,43 +99,6 @@ Schedule in_levels(int ranks, const ScheduleShape& shape, bool reduces, bool cop
     parts.push_back(ring_part(levels, level, Transfer::Kind::copy, owned));
   }
   return joined(ranks, ranks, std::move(parts));
-}
-
-/// Broadcast and reduce: a share of the message for each rank of a top-level group, in `pieces` chunks.
-Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
-  const Levels all = make_levels(ranks, shape);
-  const Axis top = all.axes.back();
-  const int pieces = std::max(4 * top.size, 1);
-  // Inside the groups a share is one block of `pieces` chunks: levels as they would be in one group alone.
-  Levels inside{top.stride, {all.axes.begin(), all.axes.end() - 1}};
-  std::vector<SchedulePart> parts;
-  const auto everywhere = [&](std::size_t level, Transfer::Kind kind) {
-    SchedulePart part = ring_part(inside, level, kind, false, pieces);
-    part.phase = [one = part.phase, top](int index) {
-      const Phase pattern = one(index);
-      Phase transfers;
-      for (int group = 0; group < top.size; ++group) {
-        for (Transfer transfer : pattern) {
-          transfer.source += group * top.stride;
-          transfer.destination += group * top.stride;
-          transfers.push_back(transfer);
-        }
-      }
-      return transfers;
-    };
-    return part;
-  };
-  const std::size_t count = inside.axes.size();
-  if (towards_root) {
-    for (std::size_t level = 0; level < count; ++level) parts.push_back(everywhere(level, Transfer::Kind::reduce));
-    parts.push_back(chain_part(all, true, pieces));
-    for (std::size_t level = count; level-- > 0;) parts.push_back(share_part(inside, level, false, pieces));
-  } else {
-    for (std::size_t level = 0; level < count; ++level) parts.push_back(share_part(inside, level, true, pieces));
-    parts.push_back(chain_part(all, false, pieces));
-    for (std::size_t level = count; level-- > 0;) parts.push_back(everywhere(level, Transfer::Kind::copy));
-  }
-  return joined(ranks, top.stride * pieces, std::move(parts));
 }
 
 std::vector<int> levels_of(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) {
@@ -264,14 +186,13 @@ Schedule in_two_hops(int ranks, const ScheduleShape& shape) {
 
 Schedule hierarchical(CollectiveOperation operation, int ranks, const ScheduleShape& shape) {
   if (operation == all_to_all) return in_two_hops(ranks, shape);
-  if (has_root(operation)) return rooted(ranks, shape, operation == reduce);
   return in_levels(ranks, shape, reduces(operation), copies(operation));
 }
 
 }  // namespace
 
 const Algorithm hierarchical_algorithm = {
-    .operations = {all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all},
+    .operations = {all_reduce, all_gather, reduce_scatter, all_to_all},
     .build = hierarchical,
     .shape = hierarchical_shape,
     .order = hierarchical_order,

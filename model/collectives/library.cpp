@@ -130,20 +130,20 @@ double Library::hopper_share() const {
   return compute_capability_ >= hopper && compute_capability_ < blackwell ? constants_.hopper_share : 1.0;
 }
 
-RingCost Library::ring_in_node(Seconds links, Seconds expected, int steps) const {
+RingCost Library::ring_in_node(Seconds links) const {
   using enum LibraryProtocolKind;
   if (version().none()) return {.protocol = "Simple", .latency = Seconds(0.0), .share = 1.0};
-  RingCost best = ring_by(simple, links, steps);
-  if (expects_simple({ring_steps(), expected, slowest_->nvlink, compute_capability_, tuning_step()})) return best;
+  RingCost best = ring_by(simple, links);
+  if (expects_simple({ring_steps(), links, slowest_->nvlink, compute_capability_, tuning_step()})) return best;
   for (const LibraryProtocolKind kind : {ll, ll128}) {
     if (kind == ll128 && !slowest_->nvlink) continue;
-    const RingCost cost = ring_by(kind, links, steps);
+    const RingCost cost = ring_by(kind, links);
     if (cost.latency + links / cost.share < best.latency + links / best.share) best = cost;
   }
   return best;
 }
 
-RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) const {
+RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links) const {
   using enum LibraryProtocolKind;
   const ExpectedGpu& gpu = expected_of(compute_capability_);
   // A protocol's share of Simple's bandwidth; kernels that check flags carry less than NVLinks do.
@@ -153,7 +153,7 @@ RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) co
   const Seconds start = launch() + microseconds(constants_.start_us);
   const double own = has_own_part() ? 1.0 / ring_steps() : 0.0;
   if (kind == ll) {
-    RingCost cost{"LL", launch() + step_in_node(ll) * static_cast<double>(steps),
+    RingCost cost{"LL", launch() + step_in_node(ll) * number(ring_steps()),
                   share(0.5, gpu.ll * constants_.low_latency_share)};
     const double channels = slowest_->nvlink ? gpu.channels : pcie_channels;
     const double in_use = std::clamp(call_.size / (ll_word * (ll_threads * slowest_->ranks)), 1.0, channels);
@@ -161,12 +161,12 @@ RingCost Library::ring_by(LibraryProtocolKind kind, Seconds links, int steps) co
     return cost;
   }
   if (kind == ll128) {
-    RingCost cost{"LL128", start + step_in_node(ll128) * static_cast<double>(steps),
+    RingCost cost{"LL128", start + step_in_node(ll128) * number(ring_steps()),
                   share(0.92, gpu.ll128 * constants_.ll128_share)};
     cost.latency += links / cost.share * own;
     return cost;
   }
-  const Seconds waiting = step_in_node(simple) * static_cast<double>(steps);
+  const Seconds waiting = step_in_node(simple) * number(ring_steps());
   const Seconds once = step_in_node(simple) * (idle_share() * slowest_->ranks);
   return {"Simple", start + local_copies() + std::max(waiting - links * hidden_slices, once), 1.0};
 }

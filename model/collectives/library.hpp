@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "model/collectives/algorithm.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/library_choice.hpp"
 #include "model/collectives/traffic.hpp"
@@ -45,10 +44,9 @@ class Library {
   [[nodiscard]] LibraryProtocol simple() const;
   [[nodiscard]] Seconds launch() const;
   [[nodiscard]] bool in_one_node() const { return slowest_->node_count() == 1; }
-  /// The time of `steps` steps inside a node, in which the busiest link is busy for `links` under Simple: by Simple
-  /// where NCCL expects that to be best (library_choice.hpp) of rings whose links are busy for `expected`, else by the
-  /// fastest. A rank's kernel has its own part to read or write beside those that it passes on, one part more than the
-  /// steps.
+  /// The time of rings inside a node, in which the busiest link is busy for `links` under Simple: by Simple where NCCL
+  /// expects that to be best (library_choice.hpp), else by the fastest. A rank's kernel has its own part to read or
+  /// write beside those that it passes on, one part more than the steps.
   ///
   ///   LL      launch + steps · step + parts · part / (channels in use · a channel's rate)
   ///   LL128   launch + start + steps · step + parts · part / rate
@@ -61,7 +59,7 @@ class Library {
   ///
   /// A channel of LL joins for every 512 threads that have a word of eight bytes in each part: until all are in use, a
   /// step takes as long whatever the size. LL128 relies on NVLink storing 128 bytes at once: NCCL offers it there only.
-  [[nodiscard]] RingCost ring_in_node(Seconds links, Seconds expected, int steps) const;
+  [[nodiscard]] RingCost ring_in_node(Seconds links) const;
   /// Over PCIe longer by what NCCL's own figures differ.
   [[nodiscard]] Seconds step_in_node(LibraryProtocolKind kind) const;
   /// Peers that one phase of a schedule sends to: the first seven cost a set-up each; further ones are served in
@@ -131,7 +129,7 @@ class Library {
   [[nodiscard]] double hopper_share() const;
   [[nodiscard]] double idle_share() const;
   [[nodiscard]] Seconds tuning_step() const;
-  [[nodiscard]] RingCost ring_by(LibraryProtocolKind kind, Seconds links, int steps) const;
+  [[nodiscard]] RingCost ring_by(LibraryProtocolKind kind, Seconds links) const;
 
   const CollectiveCall& call_;
   const Topology& topology_;
@@ -155,8 +153,8 @@ std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& 
 LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 
 /// A named algorithm that NCCL has, as `auto` would carry it out: its rings, the double binary trees between nodes,
-/// sums in switches. Nothing where NCCL has none of that name for the call, or there is no library: the schedule is the
-/// user's own then.
+/// sums in switches, messages between all pairs. Nothing where NCCL has none of that name for the call, or there is no
+/// library: the schedule is the user's own then. Throws ImpossiblePlan where the name has none.
 std::optional<LoweredCollective> lower_in_library(const CollectiveCall& call, const Topology& topology,
                                                   const Calibration& calibration);
 
@@ -164,11 +162,11 @@ std::optional<LoweredCollective> lower_in_library(const CollectiveCall& call, co
 /// left out.
 Seconds automatic_time(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 
-/// Adds to a named algorithm's phases, whose flows count payload and headers, what `auto` counts for the library's own:
-/// links' shares, protocol, steps, launches, local copies. Rings and reductions in switches are the library's: one
-/// call, rings under the fastest protocol. Anything else is written with its point-to-point messages: each phase is one
-/// group of calls, with a launch, the set-up of its peers, and Simple. Without a library nothing is added.
-void add_losses(std::vector<LoweredCollective::Phase>& phases, const Algorithm& algorithm, const CollectiveCall& call,
-                const Library& library, const Topology& topology);
+/// Adds to the phases of an algorithm that the library does not have, whose flows count payload and headers, what
+/// `auto` counts for the library's own: links' shares, steps, launches, local copies. It is written with the library's
+/// point-to-point messages: each phase is one group of calls, with a launch, the set-up of its peers, and Simple.
+/// Without a library nothing is added.
+void add_losses(std::vector<LoweredCollective::Phase>& phases, const CollectiveCall& call, const Topology& topology,
+                const Calibration& calibration);
 
 }  // namespace foretrain

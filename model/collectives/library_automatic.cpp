@@ -21,10 +21,11 @@
 #include <string>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/reads.hpp"
 #include "model/base/session.hpp"
-#include "model/collectives/collective.hpp"
+#include "model/collectives/algorithm.hpp"
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/library.hpp"
 #include "model/collectives/link_load.hpp"
@@ -68,7 +69,7 @@ std::vector<GroupLayout> on_three_nodes(const std::vector<GroupLayout>& groups, 
 
 /// What groups put on a network's links for one byte in one way, whatever the size: a sweep asks for many sizes.
 struct TrafficKey {
-  enum class Way { rings, trees, node_switches, network_switches };
+  using Way = TrafficBuilder::Way;
   struct Flows {
     std::vector<Flow> all;
     ReadSet reads;  ///< constants that they rest on
@@ -114,9 +115,7 @@ class AutomaticCollective {
   /// The fastest of those that a name stands for.
   std::optional<LoweredCollective> lower(SyncAlgorithm named) {
     std::vector<Candidate> own = candidates();
-    // Its rings are all its channels, whatever the user calls them.
-    const SyncAlgorithm same = named == SyncAlgorithm::multi_ring ? SyncAlgorithm::ring : named;
-    std::erase_if(own, [&](const Candidate& candidate) { return candidate.stands_for != same; });
+    std::erase_if(own, [&](const Candidate& candidate) { return !stands_for(candidate, named); });
     if (own.empty()) return std::nullopt;
     LoweredCollective lowered = lower(fastest(own));
     lowered.chosen_algorithm = std::string(name(named));
@@ -127,6 +126,14 @@ class AutomaticCollective {
 
  private:
   using Way = TrafficKey::Way;
+
+  /// Its rings are all its channels, in both directions, whatever the user calls them.
+  [[nodiscard]] bool stands_for(const Candidate& candidate, SyncAlgorithm named) const {
+    using enum SyncAlgorithm;
+    const bool by_rings =
+        named == multi_ring || named == bidirectional_ring || (named == naive && is_exchange(call_.operation));
+    return candidate.stands_for == (by_rings ? ring : named);
+  }
 
   LoweredCollective lower(const Candidate& best) const {
     LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
@@ -175,7 +182,7 @@ class AutomaticCollective {
       for (const LibraryProtocol& protocol : library_.protocols()) candidates.push_back(ring(main_, protocol));
       return;
     }
-    const RingCost cost = library_.ring_in_node(busy(main_), busy(main_), library_.ring_steps());
+    const RingCost cost = library_.ring_in_node(busy(main_));
     candidates.push_back({std::string("ring/") + cost.protocol, cost.latency, &main_, cost.share, SyncAlgorithm::ring});
   }
 
@@ -216,22 +223,7 @@ class AutomaticCollective {
 
   [[nodiscard]] std::vector<Flow> flows_of(const std::vector<GroupLayout>& layouts, Way way, Bytes message) const {
     TrafficBuilder builder(topology_, library_.constants(), message, &library_.hosts());
-    for (const GroupLayout& layout : layouts) {
-      switch (way) {
-        case Way::rings:
-          builder.add_ring(layout, call_.operation);
-          break;
-        case Way::trees:
-          builder.add_tree(layout);
-          break;
-        case Way::node_switches:
-          builder.add_in_network(layout);
-          break;
-        case Way::network_switches:
-          builder.add_in_network_switches(layout, call_.operation);
-          break;
-      }
-    }
+    for (const GroupLayout& layout : layouts) builder.add(way, layout, call_.operation);
     return builder.flows();
   }
 
@@ -389,11 +381,18 @@ LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& to
 
 std::optional<LoweredCollective> lower_in_library(const CollectiveCall& call, const Topology& topology,
                                                   const Calibration& calibration) {
-  using enum SyncAlgorithm;
-  const bool may_be = call.algorithm == ring || call.algorithm == multi_ring || call.algorithm == double_tree ||
-                      call.algorithm == in_network;
-  if (!may_be || topology.nccl().none() || call.groups.front().size() < 2) return std::nullopt;
-  return AutomaticCollective(call, topology, calibration).lower(call.algorithm);
+  const bool own_schedule = algorithm_of(call.algorithm).build != nullptr, alone = call.groups.front().size() < 2;
+  if (own_schedule && (alone || topology.nccl().none())) return std::nullopt;
+  if (alone) return LoweredCollective{std::string(name(call.algorithm)), {}};
+  std::optional<LoweredCollective> lowered = AutomaticCollective(call, topology, calibration).lower(call.algorithm);
+  if (lowered || own_schedule) return lowered;
+  throw ImpossiblePlan(
+      "in_network needs switches that add up: NVLink SHARP inside nodes, on NVSwitches of the H100's generation and "
+      "later (in_network_reduction: true in a link type), or InfiniBand SHARP between them (network: { "
+      "in_network_reduction: true }); use ring or hierarchical here");
 }
+
+const Algorithm multi_ring_algorithm = {.operations = {all_reduce, all_gather, reduce_scatter, broadcast, reduce}};
+const Algorithm in_network_algorithm = {.operations = {all_reduce, all_gather, reduce_scatter}};
 
 }  // namespace foretrain

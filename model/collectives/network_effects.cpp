@@ -78,11 +78,4 @@ void average_ring_latency(LoweredCollective::Phase& phase, const Topology& topol
   if (mean > Seconds(0.0)) phase.latency = mean;
 }
 
-void add_network_effects(std::vector<LoweredCollective::Phase>& phases, const Topology& topology) {
-  for (LoweredCollective::Phase& phase : phases) {
-    add_headers(phase, topology);
-    average_ring_latency(phase, topology);
-  }
-}
-
 }  // namespace foretrain

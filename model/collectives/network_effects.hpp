@@ -18,7 +18,4 @@ Seconds longest_way(const std::vector<Seconds>& cycle, int hops);
 /// nodes are equal, stay as they are.
 void average_ring_latency(LoweredCollective::Phase& phase, const Topology& topology);
 
-/// Both, for all phases.
-void add_network_effects(std::vector<LoweredCollective::Phase>& phases, const Topology& topology);
-
 }  // namespace foretrain

@@ -58,8 +58,6 @@ Phase without_strides(const Phase& phase) {
   return result;
 }
 
-Bytes chunk_size(Bytes size, int chunks, int index) { return chunk_range_size(size, chunks, index, 1); }
-
 Schedule joined(int ranks, int chunks, std::vector<SchedulePart> parts) {
   std::erase_if(parts, [](const SchedulePart& part) { return part.phases == 0; });
   std::vector<int> begins = {0};

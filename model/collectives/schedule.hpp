@@ -15,7 +15,7 @@ namespace foretrain {
 
 /// Chunks first_chunk, first_chunk + stride, … (`chunks` of them) of the message go from one participant to another,
 /// which either adds them to its own (reduce) or replaces its own (copy). Participants 0 … ranks-1 are the ranks;
-/// further ones are servers, or switches that add up and multicast.
+/// further ones are servers.
 struct Transfer {
   enum class Kind { copy, reduce };
 
@@ -39,7 +39,7 @@ inline Transfer sent(Transfer range, int source, int destination, Transfer::Kind
 struct Schedule {
   int ranks = 0;
   int servers = 0;  ///< participants beyond the ranks
-  int chunks = 1;   ///< the message is cut into this many nearly equal parts (chunk_size)
+  int chunks = 1;   ///< the message is cut into this many nearly equal parts (chunk_range_size)
   int phases = 0;
   std::function<Phase(int phase)> phase;
   /// Phases from `phase` on that an estimate, which only adds up bytes, takes for `representative`: those that move the
@@ -50,8 +50,6 @@ struct Schedule {
     int representative = 0;
   };
   std::function<Stretch(int phase)> stretch = [](int phase) { return Stretch{1, phase}; };
-  /// Where the servers are switches: the ranks at each one's ports. What passes through a switch loads those ports.
-  std::vector<std::vector<int>> switch_ports = {};
 };
 
 /// Part of a schedule. Neighbouring parts of one `run` move the same amounts in all their phases.
@@ -73,22 +71,16 @@ Schedule reduced_then_copied(CollectiveOperation operation, int ranks, int chunk
 /// hops - 1 until the first one has sent its last piece; a ramp of more than 64 phases is taken in 64 steps.
 SchedulePart pipeline(int hops, int pieces, std::function<Phase(int phase)> phase);
 
-/// The hops of a pipeline that are busy in a phase, and the piece of each.
-template <typename Visit>
-void visit_hops(int hops, int pieces, int phase, const Visit& visit) {
-  for (int hop = std::max(0, phase - pieces + 1); hop < std::min(hops, phase + 1); ++hop) visit(hop, phase - hop);
-}
-
 /// A phase of a chain through which a message passes in pieces: copies away from its first place, or sums towards it.
 /// `at` names the participant of a place, `chunks` those of a piece.
 template <typename At, typename Chunks>
 void append_chain(int hops, int pieces, int phase, bool to_first, const At& at, const Chunks& chunks,
                   Phase& transfers) {
-  visit_hops(hops, pieces, phase, [&](int hop, int piece) {
+  for (int hop = std::max(0, phase - pieces + 1); hop < std::min(hops, phase + 1); ++hop) {
     const int from = to_first ? hops - hop : hop, to = to_first ? from - 1 : from + 1;
     const auto kind = to_first ? Transfer::Kind::reduce : Transfer::Kind::copy;
-    transfers.push_back(sent(chunks(piece), at(from), at(to), kind));
-  });
+    transfers.push_back(sent(chunks(phase - hop), at(from), at(to), kind));
+  }
 }
 
 /// A hop of a ring: each place passes on the block of the one `lag` before it, which comes to be complete at its own
@@ -102,29 +94,17 @@ void append_ring_hop(int places, int lag, Transfer::Kind kind, const At& at, con
 }
 
 /// What builders may need beside the number of ranks; each takes what concerns it. One number, `parts`, is enough for
-/// trying schedules out: servers, ranks per group, or rings.
+/// trying schedules out: servers, or ranks per group.
 struct ScheduleShape {
-  /// A cyclic order of the ranks and its share of the message, in parts of the weights' sum.
-  struct Ring {
-    std::vector<int> order;
-    int weight = 1;
-    bool operator==(const Ring&) const = default;
-  };
-
   bool operator==(const ScheduleShape&) const = default;
   ScheduleShape(int all_parts) : parts(all_parts) {}  // NOLINT(google-explicit-constructor): see above
   int parts = 1;
-  int ranks_per_node = 1;       ///< hierarchical parameter server; `parts` are its servers
-  std::vector<int> levels;      ///< hierarchical: group sizes from the inside out; empty: {parts}
-  std::vector<int> groups;      ///< hierarchical with leaders: group sizes, which may differ; empty: `parts` each
-  std::vector<Ring> rings;      ///< multi-ring; empty: `parts` rings, of unequal weights, forward and backward
-  int pieces = 4;               ///< in-network: pieces in which the message passes through the stages
-  bool switches_inside = true;  ///< in-network: the nodes' own switches add up; else rings do inside the nodes
+  int ranks_per_node = 1;   ///< hierarchical parameter server; `parts` are its servers
+  std::vector<int> levels;  ///< hierarchical: group sizes from the inside out; empty: {parts}
 };
 
-/// Size of chunk `index` when `size` is cut into `chunks` parts: whole bytes, the first ones one byte larger.
-Bytes chunk_size(Bytes size, int chunks, int index);
-/// Size of `count` chunks from `first` on.
+/// Size of `count` chunks from `first` on when `size` is cut into `chunks` parts: whole bytes, the first ones one byte
+/// larger.
 Bytes chunk_range_size(Bytes size, int chunks, int first, int count);
 /// Size of what a transfer moves.
 Bytes transfer_size(Bytes size, int chunks, const Transfer& transfer);

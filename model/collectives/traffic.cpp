@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/library.hpp"
 #include "model/collectives/placement.hpp"
@@ -133,7 +134,23 @@ void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes
   flows_.push_back(carried({source, destination, Bytes(bytes)}, engine));
 }
 
-void TrafficBuilder::add_ring(const GroupLayout& layout, CollectiveOperation operation) {
+void TrafficBuilder::add(Way way, const GroupLayout& layout, CollectiveOperation operation) {
+  if (way == Way::rings) return add_rings(layout, operation);
+  if (way == Way::network_switches) return add_network_switches(layout, operation);
+  way == Way::trees ? add_trees_in_nodes(layout) : add_to_switches(layout);
+  add_tree_between_nodes(layout);
+}
+
+void TrafficBuilder::add_along(const NodeRing& ring, double bytes, bool both_ways) {
+  const std::size_t length = ring.order.size(), hops = ring.chain || length < 2 ? length - 1 : length;
+  for (std::size_t i = 0; i < hops; ++i) {
+    const int from = ring.order[i], to = ring.order[(i + 1) % length];
+    add(from, to, bytes);
+    if (both_ways) add(to, from, bytes);
+  }
+}
+
+void TrafficBuilder::add_rings(const GroupLayout& layout, CollectiveOperation operation) {
   const double per_hop = bus_bandwidth_factor(operation, layout.ranks);
   const int root = layout.nodes.front().ranks.front();
   const auto add_hop = [&](int from, int to, double share) {
@@ -171,37 +188,27 @@ void TrafficBuilder::add_ring(const GroupLayout& layout, CollectiveOperation ope
   }
 }
 
-void TrafficBuilder::add_tree(const GroupLayout& layout) {
+void TrafficBuilder::add_trees_in_nodes(const GroupLayout& layout) {
   for (const GroupLayout::NodePart& part : layout.nodes) {
     for (const NodeRing& ring : part.rings) {
-      const int length = static_cast<int>(ring.order.size());
-      const int hops = ring.chain ? length - 1 : length;
-      const double share = (ring.chain ? chain_inflation : static_cast<double>(length - 1) / length) * ring.share;
-      for (int i = 0; length > 1 && i < hops; ++i) {
-        add(ring.order[i], ring.order[(i + 1) % length], share / constants_.tree_efficiency);
-        add(ring.order[(i + 1) % length], ring.order[i], share / constants_.tree_efficiency);
-      }
+      const double length = number(ring.order.size());
+      const double share = (ring.chain ? chain_inflation : (length - 1.0) / length) * ring.share;
+      add_along(ring, share / constants_.tree_efficiency, true);
     }
   }
-  add_tree_between_nodes(layout);
 }
 
-void TrafficBuilder::add_in_network(const GroupLayout& layout) {
-  add_to_switches(layout);
-  add_tree_between_nodes(layout);
-}
-
-void TrafficBuilder::add_in_network_switches(const GroupLayout& layout, CollectiveOperation operation) {
+void TrafficBuilder::add_network_switches(const GroupLayout& layout, CollectiveOperation operation) {
   const bool reduces = operation == CollectiveOperation::all_reduce;
   if (reduces && layout.in_network) {
     add_to_switches(layout);
   } else {
     for (const GroupLayout::NodePart& part : layout.nodes) {
       for (const NodeRing& ring : part.rings) {
-        const std::size_t length = ring.order.size();
-        const double bytes = (reduces ? 2.0 : 1.0) * static_cast<double>(length - 1) / static_cast<double>(length) *
-                             ring.share * (ring.chain ? chain_inflation : 1.0);
-        for (std::size_t i = 0; length > 1 && i < length; ++i) add(ring.order[i], ring.order[(i + 1) % length], bytes);
+        const double length = number(ring.order.size());
+        add_along({ring.order},
+                  (reduces ? 2.0 : 1.0) * (length - 1.0) / length * ring.share * (ring.chain ? chain_inflation : 1.0),
+                  false);
       }
     }
   }

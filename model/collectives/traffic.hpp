@@ -40,21 +40,17 @@ class TrafficBuilder {
                  const HostConstants* hosts = nullptr)
       : topology_(topology), constants_(constants), message_(message), hosts_(hosts) {}
 
-  /// Rings through all ranks: `per_hop` bytes on every hop. On each node the ring enters at every rank in turn, so that
-  /// all network cards are used. In a broadcast (reduce) nothing flows into (out of) the first rank.
-  void add_ring(const GroupLayout& layout, CollectiveOperation operation);
-  /// Trees between nodes, chains inside them: one byte up and one down.
-  void add_tree(const GroupLayout& layout);
-  /// Reduction and multicast in the switches of a node; between nodes, trees.
-  void add_in_network(const GroupLayout& layout);
+  /// How NCCL carries a collective out. rings: through all ranks; on each node they enter at every rank in turn, so
+  /// that all network cards are used; in a broadcast (reduce) nothing flows into (out of) the first rank. trees:
+  /// between nodes, chains inside them, one byte up and one down. node_switches: reduction and multicast in the
+  /// switches of a node; between nodes, trees. network_switches: reduction in the network's switches, a share of the
+  /// message for each rank of a node; in the node's own inside it, or else between its ranks.
+  enum class Way { rings, trees, node_switches, network_switches };
+  void add(Way way, const GroupLayout& layout, CollectiveOperation operation);
   /// Every rank to the next.
   void add_send_receive(const std::vector<int>& group);
   /// The flows of an all-to-all of buffers of `size` (exchange.hpp), which have their messages' headers already.
   void add_exchange(std::vector<Flow> flows, Bytes size);
-  /// Reduction in the network's switches, a share of the message for each rank of a node; in the node's own inside it,
-  /// or else between its ranks.
-  void add_in_network_switches(const GroupLayout& layout, CollectiveOperation operation);
-
   /// One for each pair of ends. Leaves none.
   std::vector<Flow> flows();
 
@@ -68,6 +64,11 @@ class TrafficBuilder {
 
  private:
   void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels);
+  /// From each rank of the order to the next: round it, unless it is a chain.
+  void add_along(const NodeRing& ring, double bytes, bool both_ways);
+  void add_rings(const GroupLayout& layout, CollectiveOperation operation);
+  void add_trees_in_nodes(const GroupLayout& layout);
+  void add_network_switches(const GroupLayout& layout, CollectiveOperation operation);
   void add_tree_between_nodes(const GroupLayout& layout);
   void add_to_switches(const GroupLayout& layout);
   void share_channels(const std::vector<int>& ranks);

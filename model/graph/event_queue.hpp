@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <queue>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/base/quantity.hpp"
@@ -29,21 +30,20 @@ class EventQueue {
  public:
   void push(const Event& event) { queue_.push({event, pushed_++}); }
   [[nodiscard]] bool empty() const { return queue_.empty(); }
-  [[nodiscard]] const Event& next() const { return queue_.top().event; }
+  [[nodiscard]] const Event& next() const { return queue_.top().first; }
   Event pop() {
-    const Event event = queue_.top().event;
+    const Event event = next();
     queue_.pop();
     return event;
   }
 
  private:
-  struct Entry {
-    Event event;
-    std::int64_t number = 0;
-    [[nodiscard]] auto rank() const { return std::tuple(event.date.value(), event.kind, event.task, number); }
-    bool operator<(const Entry& other) const { return other.rank() < rank(); }  // priority_queue gives the greatest
+  using Entry = std::pair<Event, std::int64_t>;
+  struct Later {
+    static auto rank(const Entry& e) { return std::tuple(e.first.date.value(), e.first.kind, e.first.task, e.second); }
+    bool operator()(const Entry& a, const Entry& b) const { return rank(b) < rank(a); }
   };
-  std::priority_queue<Entry> queue_;
+  std::priority_queue<Entry, std::vector<Entry>, Later> queue_;
   std::int64_t pushed_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/link_share.hpp"
 #include "model/cost/device_share.hpp"
@@ -96,41 +97,49 @@ struct Task {
   std::int32_t priority = 0;      ///< on resources of Resource::Order::urgent: the least goes first
 };
 
-/// Immutable. Tasks are numbered in the order they were added; successors are held by Boost.Graph in compressed rows.
+/// Immutable. Tasks are numbered in the order they were added.
 class TaskGraph {
  public:
   class Builder;
 
   /// No tasks.
-  TaskGraph();
-  TaskGraph(TaskGraph&&) noexcept;
-  TaskGraph& operator=(TaskGraph&&) noexcept;
-  ~TaskGraph();
+  TaskGraph() : structure_(std::make_shared<const Structure>()) {}
 
-  [[nodiscard]] std::span<const Block> blocks() const;
-  [[nodiscard]] std::span<const Resource> resources() const;
-  [[nodiscard]] std::span<const Task> tasks() const;
-  [[nodiscard]] const Block& block_of(TaskId task) const;
-  [[nodiscard]] const Resource& resource_of(TaskId task) const;
+  [[nodiscard]] std::span<const Block> blocks() const { return blocks_; }
+  [[nodiscard]] std::span<const Resource> resources() const { return structure_->resources; }
+  [[nodiscard]] std::span<const Task> tasks() const { return structure_->tasks; }
+  [[nodiscard]] const Block& block_of(TaskId task) const { return blocks_[at_index(tasks()[at_index(task)].block)]; }
+  [[nodiscard]] const Resource& resource_of(TaskId task) const {
+    return resources()[at_index(tasks()[at_index(task)].resource)];
+  }
   /// Tasks that wait for `task` (not counting the next one on the same resource).
-  [[nodiscard]] std::span<const TaskId> successors(TaskId task) const;
-  [[nodiscard]] std::span<const std::int32_t> predecessor_counts() const;
+  [[nodiscard]] std::span<const TaskId> successors(TaskId task) const {
+    const std::size_t* first = &structure_->first_successor[at_index(task)];
+    return std::span(structure_->successors).subspan(first[0], first[1] - first[0]);
+  }
+  [[nodiscard]] std::span<const std::int32_t> predecessor_counts() const { return structure_->predecessor_counts; }
 
   /// The same tasks on the same resources, which it shares with this graph, but with other blocks: as many. Throws
   /// InternalError.
   [[nodiscard]] TaskGraph with_blocks(std::vector<Block> blocks) const;
 
  private:
-  struct Structure;  ///< all but the blocks
-  TaskGraph(std::vector<Block> blocks, std::shared_ptr<const Structure> structure);
+  /// All but the blocks.
+  struct Structure {
+    std::vector<Resource> resources;
+    std::vector<Task> tasks;
+    std::vector<std::int32_t> predecessor_counts;
+    std::vector<std::size_t> first_successor;  ///< of each task in `successors`, and their number
+    std::vector<TaskId> successors;
+  };
+  TaskGraph(std::vector<Block> blocks, std::shared_ptr<const Structure> structure)
+      : blocks_(std::move(blocks)), structure_(std::move(structure)) {}
   std::vector<Block> blocks_;
   std::shared_ptr<const Structure> structure_;
 };
 
 class TaskGraph::Builder {
  public:
-  Builder();
-  ~Builder();
   BlockId add_block(Block block);
   ResourceId add_resource(Resource resource);
   /// Dependencies must be tasks already added; a task never waits for a later one, so graphs are acyclic by
@@ -140,7 +149,7 @@ class TaskGraph::Builder {
 
  private:
   std::vector<Block> blocks_;
-  std::shared_ptr<Structure> structure_;
+  Structure structure_;
   std::vector<std::pair<TaskId, TaskId>> edges_;  ///< (before, after)
 };
 

@@ -1,162 +1,137 @@
-#include "model/hardware/check.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <utility>
+#include <cstdint>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
-#include "model/hardware/wiring_graph.hpp"
+#include "model/hardware/check.hpp"
+#include "model/hardware/fabric_routes.hpp"
+#include "model/hardware/node_routes.hpp"
 
 namespace foretrain {
 namespace {
 
-class Checker {
- public:
-  explicit Checker(const Node& node) : node_(node) {}
+using Problem = std::optional<HardwareProblem>;
 
-  std::vector<HardwareProblem> check() {
-    check_vertices();
-    check_link_types();
-    check_links();
-    if (problems_.empty()) check_connection();  // a path needs vertices and links that exist
-    check_figures();
-    check_network();
-    return std::move(problems_);
+class FaultCheck {
+ public:
+  explicit FaultCheck(const Cluster& cluster) : cluster_(cluster) {}
+
+  Problem check() {
+    for (std::size_t i = 0; i < cluster_.faults.size(); ++i) {
+      key_ = fmt::format("faults[{}]", i);
+      const Fault& fault = cluster_.faults[i];
+      if (auto problem = fault.node < 0 ? check_fabric_link(fault) : check_part(fault)) return problem;
+    }
+    return check_ways();
   }
 
  private:
-  void report(std::string key, std::string text) { problems_.push_back({std::move(key), std::move(text), ""}); }
-
-  void require_positive(const char* key, double value) {
-    if (!(value > 0.0) || !std::isfinite(value)) report(key, fmt::format("{} is not a positive number", value));
+  [[nodiscard]] HardwareProblem about(const char* key, std::string text, std::string expected) const {
+    return {*key == '\0' ? key_ : key_ + "." + key, std::move(text), std::move(expected)};
   }
 
-  [[nodiscard]] bool is_vertex(int index) const {
-    return index >= 0 && index < static_cast<int>(node_.vertices.size());
+  [[nodiscard]] Problem check_fabric_link(const Fault& fault) const {
+    const std::unique_ptr<FabricRoutes> fabric = make_fabric_routes(cluster_);
+    std::vector<std::string> names;
+    bool known = false;
+    for (LinkId link = 0; link < fabric->links(); ++link) {
+      names.push_back(fabric->link_name(link));
+      known = known || fabric->share_of(fault, link) > 0.0;
+    }
+    if (!known) return require_known(fault, names, "the fabric");
+    if (!fault.failed) return std::nullopt;
+    fabric->apply(cluster_.faults, cluster_.network.efficiency);
+    for (LinkId link = 0; link < fabric->links(); ++link) {
+      if (carries(fabric->bandwidth(link))) continue;  // on others of its cables
+      // Links are all cables between two places, and routing is minimal: no traffic goes round.
+      return about("link", fmt::format("without {} the fabric falls into islands: there is no other way", fault.link),
+                   "the bandwidth that is left, for example 50 %");
+    }
+    return std::nullopt;
   }
-  [[nodiscard]] const std::string& vertex_name(int index) const { return node_.vertices[at_index(index)].name; }
 
-  void check_vertices() {
-    if (node_.gpus < 1) report("gpus", "a node needs at least one GPU");
-    const auto count = [this](VertexKind kind) {
-      return static_cast<int>(std::count_if(node_.vertices.begin(), node_.vertices.end(),
-                                            [kind](const NodeVertex& vertex) { return vertex.kind == kind; }));
-    };
-    for (int i = 0; i < node_.gpus; ++i) {
-      if (!is_vertex(i) || node_.vertices[at_index(i)].kind != VertexKind::gpu) {
-        report("wiring", fmt::format("vertex {} must be a GPU: the {} GPUs come first", i, node_.gpus));
-        break;
+  [[nodiscard]] Problem check_part(const Fault& fault) const {
+    if (fault.node >= cluster_.nodes) {
+      return about("node", fmt::format("node {} does not exist", fault.node),
+                   fmt::format("0 to {}", cluster_.nodes - 1));
+    }
+    const Node& node = cluster_.node_at(fault.node);
+    const Network& network = cluster_.network_at(fault.node);
+    if (fault.gpu >= 0) {
+      const int gpus = cluster_.gpus_on(fault.node);
+      if (fault.gpu < gpus) return std::nullopt;
+      return about("gpu", fmt::format("GPU {} does not exist", fault.gpu), fmt::format("0 to {}", gpus - 1));
+    }
+    if (fault.card >= 0) {
+      const int cards = network.nics_per_node;
+      if (fault.card < cards) return std::nullopt;
+      return about("card", fmt::format("card {} does not exist", fault.card),
+                   cards == 0 ? "a node with network cards" : fmt::format("0 to {}", cards - 1));
+    }
+    std::vector<std::string> names;
+    for (const DirectedLink& link : find_node_routes(node, network).links) {
+      names.push_back(link.name);
+      const bool only_way = link.kind == LinkKind::memory || link.name == "node>fabric" || link.name == "fabric>node";
+      if (fault.failed && only_way && fault.concerns(link.name)) {
+        return about("link", fmt::format("there is no way round {}", link.name), "the bandwidth that is left");
       }
     }
-    if (count(VertexKind::gpu) > node_.gpus) {
-      report("wiring", fmt::format("{} GPUs are wired, but the node has {}", count(VertexKind::gpu), node_.gpus));
-    }
-    if (count(VertexKind::cpu) < 1) report("wiring", "a node needs at least one CPU");
-    if (count(VertexKind::cpu) != node_.cpu.sockets) {
-      report("cpu.sockets",
-             fmt::format("{} sockets, but {} CPUs are wired", node_.cpu.sockets, count(VertexKind::cpu)));
-    }
+    return require_known(fault, names, node.name);
   }
 
-  void check_link_type(const std::string& key, const LinkType& type) {
-    if (!(type.bandwidth.value() > 0.0) || !is_finite(type.bandwidth)) {
-      report(key + ".bandwidth", fmt::format("link type {} carries {} B/s", type.name, type.bandwidth.value()));
-    }
-    if (!(type.latency.value() >= 0.0) || !is_finite(type.latency)) {
-      report(key + ".latency", fmt::format("link type {} takes {} s", type.name, type.latency.value()));
-    }
-    if (!(type.collective_efficiency >= 0.0 && type.collective_efficiency <= 1.0)) {
-      report(key + ".collective_efficiency",
-             fmt::format("link type {} is used by a factor of {}; at most 1", type.name, type.collective_efficiency));
-    }
+  [[nodiscard]] Problem require_known(const Fault& fault, const std::vector<std::string>& names,
+                                      const std::string& owner) const {
+    const auto concerned = [&fault](const std::string& name) { return fault.concerns(name); };
+    if (std::any_of(names.begin(), names.end(), concerned)) return std::nullopt;
+    if (names.empty()) return about("link", fmt::format("{} has no links", owner), "another fabric, or a node's link");
+    const auto few = static_cast<std::ptrdiff_t>(std::min<std::size_t>(names.size(), 8));
+    return about("link", fmt::format("{} has no link {}", owner, fault.link),
+                 fmt::format("one such as {}", fmt::join(names.begin(), names.begin() + few, ", ")));
   }
 
-  void check_link_types() {
-    for (const LinkType& type : node_.link_types) check_link_type("link_types." + type.name, type);
-  }
-
-  void check_links() {
-    for (const NodeLink& link : node_.links) {
-      if (!is_vertex(link.a) || !is_vertex(link.b)) {
-        report("wiring",
-               fmt::format("a link joins vertices {} and {}, but there are {}", link.a, link.b, node_.vertices.size()));
+  /// What is left of each node must hold together, and reach the fabric.
+  [[nodiscard]] Problem check_ways() {
+    std::vector<int> checked;
+    for (std::size_t i = cluster_.faults.size(); i-- > 0;) {
+      const int node = cluster_.faults[i].node;
+      if (node < 0 || cluster_.faults[i].gpu >= 0 || std::find(checked.begin(), checked.end(), node) != checked.end())
         continue;
-      }
-      const std::string ends = fmt::format("{} and {}", vertex_name(link.a), vertex_name(link.b));
-      if (link.a == link.b) report("wiring", fmt::format("{} is linked to itself", vertex_name(link.a)));
-      if (link.count < 1) report("wiring", fmt::format("{} links between {}", link.count, ends));
-      if (link.type < 0 || link.type >= static_cast<int>(node_.link_types.size())) {
-        report("wiring", fmt::format("the link between {} has no type", ends));
-      }
-    }
-  }
-
-  void check_connection() {
-    WiringGraph graph(node_);
-    for (const NodeLink& link : node_.links) {
-      graph.add_wire(link.a, link.b, {0, BytesPerSecond(1), Seconds(0), false});
-      graph.add_wire(link.b, link.a, {0, BytesPerSecond(1), Seconds(0), false});
-    }
-    const auto socket = std::ranges::find(node_.vertices, VertexKind::cpu, &NodeVertex::kind);
-    // An NVSwitch leads from GPU to GPU, and not on to processors.
-    for (const int from : {0, static_cast<int>(socket - node_.vertices.begin())}) {
-      const auto paths = graph.paths_from(from, WiringGraph::Through::anything);
-      std::string lost;
-      for (std::size_t i = 0; i < paths.size(); ++i) {
-        const VertexKind kind = node_.vertices[i].kind;
-        const bool any = from == 0 || kind == VertexKind::gpu || kind == VertexKind::cpu;
-        if (any && !paths[i]) lost += (lost.empty() ? "" : ", ") + node_.vertices[i].name;
-      }
-      if (lost.empty()) continue;
-      report("wiring", fmt::format("no link leads from {} to {}", vertex_name(from), lost));
-      return;
-    }
-  }
-
-  void check_figures() {
-    require_positive("gpu.memory", node_.gpu.memory.value());
-    require_positive("gpu.memory_bandwidth", node_.gpu.memory_bandwidth.value());
-    require_positive("gpu.vector_rate.fp32", node_.gpu.matrix_rate(Precision::fp32).value());
-    require_positive("gpu.sms", node_.gpu.sms);
-    require_positive("cpu.cores", node_.cpu.cores);
-    require_positive("cpu.memory", node_.cpu.memory.value());
-    require_positive("cpu.memory_bandwidth", node_.cpu.memory_bandwidth.value());
-    require_positive("cpu.fp32_rate", node_.cpu.fp32_rate.value());
-  }
-
-  void check_network() {
-    const Network& network = node_.network;
-    for (const int place : node_.nic_attachment) {
-      if (!is_vertex(place)) {
-        report("nics.attached_to", fmt::format("vertex {} does not exist", place));
-      } else if (!lets_traffic_through(node_.vertices[at_index(place)].kind)) {
-        report("nics.attached_to",
-               fmt::format("a card hangs on {}, which carries nothing for others", vertex_name(place)));
+      checked.push_back(node);
+      key_ = fmt::format("faults[{}]", i);
+      try {
+        const NodeRoutes routes =
+            find_node_routes(cluster_.node_at(node), cluster_.network_at(node), faults_of_node(cluster_, node));
+        if (cluster_.nodes == 1) continue;
+        for (int endpoint = 0; endpoint < routes.endpoints(); ++endpoint) {
+          if (!routes.cards[at_index(endpoint)].empty()) continue;
+          return about("", fmt::format("no card is left to node {}: it is an island", node),
+                       "a card that works, or a cluster without that node");
+        }
+      } catch (const ImpossiblePlan& error) {
+        return about("", error.what(), "links by which every GPU and CPU still reaches all others");
       }
     }
-    if (!node_.nic_attachment.empty()) check_link_type("nics.link", node_.nic_attachment_link);
-    if (network.nics_per_node < 0) report("network.nics_per_node", fmt::format("{} cards", network.nics_per_node));
-    if (network.nics_per_node <= 0) return;
-    require_positive("network.nic_bandwidth", network.nic_bandwidth.value());
-    if (!(network.efficiency > 0.0 && network.efficiency <= 1.0)) {
-      report("network.efficiency", fmt::format("{} is no share between 0 and 1", network.efficiency));
-    }
-    if (!(network.oversubscription >= 1.0)) {
-      report("network.oversubscription", fmt::format("{} is below 1", network.oversubscription));
-    }
-    if (!(network.latency.value() >= 0.0) || !is_finite(network.latency)) {
-      report("network.latency", fmt::format("{} s", network.latency.value()));
-    }
+    return std::nullopt;
   }
 
-  const Node& node_;
-  std::vector<HardwareProblem> problems_;
+  const Cluster& cluster_;
+  std::string key_;
 };
 
 }  // namespace
 
-std::vector<HardwareProblem> check_node(const Node& node) { return Checker(node).check(); }
+HardwareProblem of_fabric(const char* key, std::string text, std::string expected) {
+  return {fmt::format("network.fabric.{}", key), std::move(text), std::move(expected)};
+}
+
+bool carries(BytesPerSecond bandwidth) { return bandwidth > BytesPerSecond(0.0) && is_finite(bandwidth); }
+
+std::optional<HardwareProblem> check_network(const Cluster& cluster) {
+  const auto of_shape = [&](const auto& shape) { return shape.problem(cluster); };
+  if (auto problem = std::visit(of_shape, cluster.network.fabric.shape)) return problem;
+  return FaultCheck(cluster).check();
+}
 
 }  // namespace foretrain

@@ -86,10 +86,9 @@ std::vector<std::string> network_limits(const Cluster& cluster, const Topology& 
   if (topology.nodes() < 2) return limits;
   add_assumed_fabric(topology.nodes(), cluster.network, limits);
   int node = 0;
-  if (cluster.groups.empty()) add_limits(node, cluster.node.name, cluster.network, topology, limits);
-  for (const NodeGroup& group : cluster.groups) {
-    add_limits(node, group.node.name, group.network, topology, limits);
-    node += group.nodes;
+  for (const NodeKind& kind : cluster.kinds()) {
+    add_limits(node, kind.node.name, kind.network, topology, limits);
+    node += kind.nodes;
   }
   return limits;
 }

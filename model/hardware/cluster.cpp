@@ -33,7 +33,19 @@ BytesPerSecond Fault::left_of(BytesPerSecond whole) const {
   return failed ? BytesPerSecond(0.0) : std::min(whole * share, bandwidth);
 }
 
-int Cluster::gpus() const { return groups.empty() ? nodes * gpus_per_node : first_gpu(nodes); }
+std::vector<NodeKind> Cluster::kinds() const {
+  std::vector<NodeKind> all;
+  for (std::size_t group = 0; group < std::max<std::size_t>(groups.size(), 1); ++group) {
+    all.push_back(kind(static_cast<int>(group)));
+  }
+  return all;
+}
+
+NodeKind Cluster::kind(int group) const {
+  if (groups.empty()) return {node, nodes, gpus_per_node, network};
+  const NodeGroup& of = groups[at_index(group)];
+  return {of.node, of.nodes, of.gpus_per_node, of.network};
+}
 
 int Cluster::group_of_node(int number) const {
   int group = 0;
@@ -42,10 +54,6 @@ int Cluster::group_of_node(int number) const {
     if (number < end) break;
   }
   return group;
-}
-
-const Node& Cluster::node_at(int number) const {
-  return groups.empty() ? node : groups[at_index(group_of_node(number))].node;
 }
 
 double Network::share_left(int nodes) const {
@@ -71,14 +79,6 @@ Cluster Cluster::at_its_size() const {
   return same;
 }
 
-const Network& Cluster::network_at(int number) const {
-  return groups.empty() ? network : groups[at_index(group_of_node(number))].network;
-}
-
-int Cluster::gpus_on(int number) const {
-  return groups.empty() ? gpus_per_node : groups[at_index(group_of_node(number))].gpus_per_node;
-}
-
 int Cluster::first_gpu(int number) const {
   if (groups.empty()) return number * gpus_per_node;
   int gpu = 0;
@@ -90,12 +90,12 @@ int Cluster::first_gpu(int number) const {
 }
 
 Cluster Cluster::as_group(int group) const {
+  const auto& [of_node, count, of_gpus, of_network] = kind(group);
   Cluster alike = *this;
   alike.groups.clear();
-  const NodeGroup& of = groups[at_index(group)];
-  alike.node = of.node;
-  alike.gpus_per_node = of.gpus_per_node;
-  alike.network = of.network;
+  alike.node = of_node;
+  alike.gpus_per_node = of_gpus;
+  alike.network = of_network;
   return alike;
 }
 

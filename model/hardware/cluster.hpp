@@ -163,7 +163,14 @@ struct Jitter {
   bool operator==(const Jitter&) const = default;
 };
 
-/// Nodes of one kind that follow each other.
+/// Nodes of one kind that follow each other, as a cluster holds them.
+struct NodeKind {
+  const Node& node;
+  int nodes, gpus_per_node;
+  const Network& network;
+};
+
+/// The same as a scenario states it.
 struct NodeGroup {
   Node node;
   int nodes = 1;
@@ -188,14 +195,17 @@ struct Cluster {
   std::optional<Energy> energy = std::nullopt;
   NcclVersion nccl = {};
 
-  [[nodiscard]] int gpus() const;
+  [[nodiscard]] int gpus() const { return first_gpu(nodes); }
   /// The same with each network's scaling in its efficiency.
   [[nodiscard]] Cluster at_its_size() const;
+  /// At least one: the groups, or what all nodes are alike in.
+  [[nodiscard]] std::vector<NodeKind> kinds() const;
+  [[nodiscard]] NodeKind kind(int group) const;
   /// The index of the node's group; 0 where all nodes are alike.
   [[nodiscard]] int group_of_node(int number) const;
-  [[nodiscard]] const Node& node_at(int number) const;
-  [[nodiscard]] const Network& network_at(int number) const;
-  [[nodiscard]] int gpus_on(int number) const;
+  [[nodiscard]] const Node& node_at(int number) const { return kind(group_of_node(number)).node; }
+  [[nodiscard]] const Network& network_at(int number) const { return kind(group_of_node(number)).network; }
+  [[nodiscard]] int gpus_on(int number) const { return kind(group_of_node(number)).gpus_per_node; }
   /// GPUs are numbered node by node.
   [[nodiscard]] int first_gpu(int number) const;
   /// The same number of nodes, all like those of one group.

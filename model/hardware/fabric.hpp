@@ -6,7 +6,8 @@
 //   routes   its links, and the ways through them, for a cluster that has no problem
 //   problem  why it is impossible, or does not suit the cluster; nothing where it does
 //
-// Its keys are rows of scenario/keys/node_keys.cpp; what no row says of them is in scenario/hardware/network_reader.cpp.
+// Its keys are rows of scenario/keys/node_keys.cpp; what no row says of them is in
+// scenario/hardware/network_reader.cpp.
 //
 // Wherever several cables join the same two places they are one link of their bandwidths together: traffic is taken to
 // be spread over them ideally, as packet spraying does. Two shapes have ways to choose among (`routing`): where chance

@@ -157,8 +157,6 @@ std::optional<HardwareProblem> Dragonfly::problem(const Cluster& cluster) const 
   if (std::int64_t{groups} * (std::int64_t{routers_per_group} * routers_per_group + ports) > most_links) {
     return of_fabric("groups", "more links than can be counted", "a smaller dragonfly");
   }
-  if (!carries(local_bandwidth)) return of_fabric("local_bandwidth", "no bandwidth", "for example 200 Gbit/s");
-  if (!carries(global_bandwidth)) return of_fabric("global_bandwidth", "no bandwidth", "for example 200 Gbit/s");
   return std::nullopt;
 }
 

@@ -23,8 +23,8 @@ namespace {
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 int most_cards(const Cluster& cluster) {
-  int cards = cluster.network.nics_per_node;
-  for (const NodeGroup& group : cluster.groups) cards = std::max(cards, group.network.nics_per_node);
+  int cards = 0;
+  for (const NodeKind& kind : cluster.kinds()) cards = std::max(cards, kind.network.nics_per_node);
   return cards;
 }
 
@@ -131,8 +131,8 @@ class FatTreeRoutes final : public FabricRoutes {
   }
   /// One cable of each leaf, then of each pod, where some connection could use more.
   void limit_connections(const Cluster& cluster) {
-    BytesPerSecond card = card_rate(cluster.network);
-    for (const NodeGroup& group : cluster.groups) card = std::max(card, card_rate(group.network));
+    BytesPerSecond card;
+    for (const NodeKind& kind : cluster.kinds()) card = std::max(card, card_rate(kind.network));
     std::vector<BytesPerSecond> cable;
     for (int i = 0; i < leaves_; ++i) cable.push_back(bandwidth(up_of_leaf(i, 0)) / uplinks_);
     for (int i = 0; i < pods_; ++i) cable.push_back(bandwidth(up_of_pod(i, 0)) / (uplinks_ * cores_per_spine_));
@@ -207,16 +207,12 @@ std::unique_ptr<FabricRoutes> FatTree::routes(const Cluster& cluster, RouteDraw 
 }
 
 std::optional<HardwareProblem> FatTree::problem(const Cluster& cluster) const {
-  if (nodes_per_leaf < 1) return of_fabric("nodes_per_leaf", "leaves without nodes", "1 or more");
-  if (nodes_per_pod < 0 || nodes_per_pod % nodes_per_leaf != 0) {
+  if (nodes_per_pod % nodes_per_leaf != 0) {
     return of_fabric("nodes_per_pod", fmt::format("{} nodes are no whole leaves of {}", nodes_per_pod, nodes_per_leaf),
                      fmt::format("a multiple of {}", nodes_per_leaf));
   }
-  if (!(oversubscription >= 1.0) || !(pod_oversubscription >= 1.0)) {
-    return of_fabric("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
-  }
   const double leaves = number(ceil_div(cluster.nodes, nodes_per_leaf)) * (rails ? most_cards(cluster) : 1);
-  if (uplinks < 0 || 4.0 * leaves * uplinks > number(most_links)) {
+  if (4.0 * leaves * uplinks > number(most_links)) {
     return of_fabric("uplinks", "more links than can be counted", "a leaf's cables to the spines: some dozens at most");
   }
   return std::nullopt;

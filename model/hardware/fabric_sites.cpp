@@ -47,14 +47,10 @@ std::unique_ptr<FabricRoutes> Sites::routes(const Cluster& cluster, RouteDraw /*
 }
 
 std::optional<HardwareProblem> Sites::problem(const Cluster& cluster) const {
-  if (sites < 1 || sites > cluster.nodes) {
+  if (sites > cluster.nodes) {
     return of_fabric("sites", fmt::format("{} sites for {} nodes", sites, cluster.nodes),
                      fmt::format("at most {}", cluster.nodes));
   }
-  if (!(distance_metres >= 0.0) || !is_finite(Seconds(distance_metres))) {
-    return of_fabric("distance", fmt::format("{} m", distance_metres), "for example 10000 km");
-  }
-  if (!carries(bandwidth)) return of_fabric("bandwidth", "no bandwidth", "for example 100 Gbit/s");
   return std::nullopt;
 }
 

@@ -63,7 +63,7 @@ std::unique_ptr<FabricRoutes> Torus::routes(const Cluster& cluster, RouteDraw /*
 
 std::optional<HardwareProblem> Torus::problem(const Cluster& cluster) const {
   std::int64_t nodes = dimensions.empty() ? 0 : 1;
-  for (const int size : dimensions) nodes = size < 1 ? 0 : std::min(nodes * size, most_links);
+  for (const int size : dimensions) nodes = std::min(nodes * size, most_links);
   if (nodes != cluster.nodes) {
     return of_fabric(
         "dimensions",
@@ -73,7 +73,6 @@ std::optional<HardwareProblem> Torus::problem(const Cluster& cluster) const {
   if (nodes * static_cast<std::int64_t>(dimensions.size()) * 2 > most_links) {
     return of_fabric("dimensions", "more links than can be counted", "fewer dimensions");
   }
-  if (!carries(link_bandwidth)) return of_fabric("link_bandwidth", "no bandwidth", "for example 200 Gbit/s");
   return std::nullopt;
 }
 

@@ -1,22 +1,15 @@
 #include "model/hardware/gpu.hpp"
 
+#include <array>
+
 namespace foretrain {
 namespace {
 
 // int8 has no wider integer format, and bf16's range needs fp32.
 Precision wider(Precision p) {
-  switch (p) {
-    case Precision::int4:
-      return Precision::int8;
-    case Precision::nvfp4:
-      return Precision::mxfp8;
-    case Precision::mxfp8:
-      return Precision::fp8;
-    case Precision::fp8:
-      return Precision::fp16;
-    default:
-      return Precision::fp32;
-  }
+  using enum Precision;
+  constexpr std::array<Precision, precision_count> next = {fp32, fp32, fp32, fp32, fp32, fp16, fp32, int8, fp8, mxfp8};
+  return next[static_cast<std::size_t>(p)];
 }
 
 }  // namespace

@@ -117,7 +117,8 @@ class Builder {
   void add_memories() {
     const BytesPerSecond bandwidth = node_.cpu.memory_bandwidth / number(routes_.host_names.size());
     for (const std::string& host : routes_.host_names) {
-      memory_links_.push_back(bandwidth.value() > 0.0 ? add_link(host + " memory", LinkKind::memory, bandwidth) : -1);
+      routes_.memory_links.push_back(bandwidth.value() > 0.0 ? add_link(host + " memory", LinkKind::memory, bandwidth)
+                                                             : -1);
     }
   }
 
@@ -134,7 +135,6 @@ class Builder {
       // A gradient's byte causes three of traffic: its own reading, the sum's reading and writing.
       routes_.summation_links.push_back(cores_bind ? add_link(host + " summation", LinkKind::memory, cores / 3.0) : -1);
     }
-    routes_.memory_links = memory_links_;
   }
 
   void add_network_links() {
@@ -161,21 +161,16 @@ class Builder {
         paths_[at_index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
       }
     }
-    std::string unreachable;
-    const auto& from_first = paths_[at_index(endpoint_vertices_[0])];
-    for (std::size_t vertex = 0; vertex < node_.vertices.size(); ++vertex) {
-      if (!from_first[vertex]) unreachable += (unreachable.empty() ? "" : ", ") + node_.vertices[vertex].name;
-    }
-    if (!unreachable.empty()) {
-      throw ImpossiblePlan(fmt::format("{}: not connected to {}: {}", node_.name, node_.vertices[0].name, unreachable));
-    }
-    // A link can fail in one direction only.
     for (const int from : endpoint_vertices_) {
-      for (const int to : endpoint_vertices_) {
-        if (leads(from, to)) continue;
-        throw ImpossiblePlan(fmt::format("{}: not connected: no link leads from {} to {}", node_.name,
-                                         node_.vertices[at_index(from)].name, node_.vertices[at_index(to)].name));
+      std::vector<std::string> lost;
+      for (int to = 0; to < static_cast<int>(node_.vertices.size()); ++to) {
+        const auto& [name, kind] = node_.vertices[at_index(to)];
+        const bool needed = from == endpoint_vertices_[0] || kind == VertexKind::gpu || kind == VertexKind::cpu;
+        if (needed && !leads(from, to)) lost.push_back(name);
       }
+      if (lost.empty()) continue;
+      throw ImpossiblePlan(fmt::format("{}: no link leads from {} to {}", node_.name,
+                                       node_.vertices[at_index(from)].name, fmt::join(lost, ", ")));
     }
   }
 
@@ -223,7 +218,7 @@ class Builder {
     const Path& way = path(endpoint_vertices_[at_index(from)], endpoint_vertices_[at_index(to)]);
     std::vector<LinkId> links = way.links;
     const auto memory_of = [this](int endpoint) {
-      return endpoint < node_.gpus ? -1 : memory_links_[at_index(endpoint - node_.gpus)];
+      return endpoint < node_.gpus ? -1 : routes_.memory_links[at_index(endpoint - node_.gpus)];
     };
     if (memory_of(from) >= 0) links.insert(links.begin(), memory_of(from));
     if (memory_of(to) >= 0) links.push_back(memory_of(to));
@@ -326,7 +321,7 @@ class Builder {
     std::vector<LinkId> links =
         outward ? path(memory_vertex, card_vertex).links : path(card_vertex, memory_vertex).links;
     if (memory >= node_.gpus) {
-      const LinkId memory_link = memory_links_[at_index(memory - node_.gpus)];
+      const LinkId memory_link = routes_.memory_links[at_index(memory - node_.gpus)];
       if (memory_link >= 0) links.insert(outward ? links.begin() : links.end(), memory_link);
     }
     Route card_route = make_route(std::move(links), Seconds(0));
@@ -358,7 +353,7 @@ class Builder {
   NodeRoutes routes_;
   std::vector<int> endpoint_vertices_;  // GPUs, then CPUs
   std::vector<int> card_vertices_;
-  std::vector<LinkId> memory_links_, card_up_, card_down_;
+  std::vector<LinkId> card_up_, card_down_;
   std::map<LinkId, LinkId> for_gpus_;  // of a link between processors what limits their GPUs
   LinkId node_up_ = -1, node_down_ = -1;
   std::vector<std::vector<std::optional<Path>>> paths_;  // by source vertex: endpoints and cards only

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/base/number.hpp"
-#include "model/hardware/topology.hpp"
+#include "model/hardware/route.hpp"
 
 namespace foretrain {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "model/base/number.hpp"
@@ -47,17 +48,9 @@ Bytes on_the_link(Bytes packet, LinkLayer layer) {
 
 /// Headers of the transport and network layer in each packet: IP and TCP, IP and UDP, or what RDMA adds.
 Bytes packet_headers(const Transport& transport) {
-  switch (transport.protocol) {
-    case Protocol::udp:
-      return ipv4_header + udp_header;
-    case Protocol::tcp:
-      return ipv4_header + tcp_header + tcp_timestamps;
-    case Protocol::roce:
-      return ipv4_header + udp_header + base_transport + invariant_check;
-    case Protocol::infiniband:
-      return base_transport + invariant_check;
-  }
-  return Bytes(0.0);
+  constexpr Bytes rdma = base_transport + invariant_check, ip_udp = ipv4_header + udp_header;
+  constexpr std::array by_protocol = {ip_udp, ipv4_header + tcp_header + tcp_timestamps, ip_udp + rdma, rdma};
+  return by_protocol.at(static_cast<std::size_t>(transport.protocol));
 }
 
 /// The most payload that a packet carries; of TCP the maximum segment size.
@@ -99,19 +92,14 @@ std::optional<HardwareProblem> check_transport(const Transport& transport) {
     return HardwareProblem{"protocol", "window, loss, streams and flow_limit describe TCP connections",
                            "protocol: tcp"};
   }
-  if (!(transport.window > Bytes(0.0))) {
-    return HardwareProblem{"window", "nothing may be under way", "64 KiB, or more with window scaling"};
-  }
   if (is_finite(transport.window) && transport.window.value() > most_window) {
     return HardwareProblem{"window", fmt::format("{} bytes, more than TCP can say", transport.window.value()),
                            "at most 1073725440 B"};
   }
-  if (!(transport.loss >= 0.0 && transport.loss < 1.0)) {
+  if (transport.loss >= 1.0) {
     return HardwareProblem{"loss", fmt::format("{} of all packets lost", transport.loss),
                            "a share below 1, for example 1e-5"};
   }
-  if (!(transport.message > Bytes(0.0))) return HardwareProblem{"message", "empty messages", "64 B, or leave it out"};
-  if (transport.streams < 1) return HardwareProblem{"streams", "no connection", "1 or more"};
   return std::nullopt;
 }
 

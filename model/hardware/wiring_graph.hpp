@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "model/hardware/topology.hpp"
+#include "model/hardware/route.hpp"
 
 namespace foretrain {
 

@@ -21,9 +21,7 @@ class Grower {
     for (int part = 0; part < size(); ++part) {
       if (kind(part) == VertexKind::cpu) tree_.roots.push_back(part);
     }
-    spread([&](int from, int to) {
-      return kind(from) != VertexKind::gpu && kind(to) != VertexKind::nvswitch && !joins_sockets(to);
-    });
+    spread();
     add_islands();
     add_cards();
     for (std::size_t i = 0; i < node_.links.size(); ++i) {
@@ -46,33 +44,27 @@ class Grower {
     return sockets_alone(node_, part) > 1;
   }
 
-  /// Level by level from the roots, by links from a part that is reached to one that is not.
-  template <typename Goes>
-  void spread(const Goes& goes) {
-    std::vector<int> level = tree_.roots;
-    while (!level.empty()) {
-      std::vector<int> next;
-      for (const int from : level) {
-        for (std::size_t i = 0; i < node_.links.size(); ++i) hang(from, i, goes, next);
+  /// From the roots, by links from a part that is reached to one that is not.
+  void spread() {
+    std::vector<int> reached = tree_.roots;
+    for (std::size_t at = 0; at < reached.size(); ++at) {
+      const int from = reached[at];
+      if (kind(from) == VertexKind::gpu) continue;
+      for (std::size_t i = 0; i < node_.links.size(); ++i) {
+        const NodeLink& link = node_.links[i];
+        if (link.a != from && link.b != from) continue;
+        const int to = link.a == from ? link.b : link.a;
+        if (kind(to) == VertexKind::nvswitch || joins_sockets(to)) continue;
+        if (std::ranges::find(reached, to) != reached.end()) continue;
+        WiringTree::Part& part = tree_.parts[at_index(to)];
+        part.parent = from;
+        part.above = wires(link);
+        part.depth = tree_.parts[at_index(from)].depth + 1;
+        tree_.parts[at_index(from)].children.push_back(to);
+        used_[i] = true;
+        reached.push_back(to);
       }
-      level = std::move(next);
     }
-  }
-
-  template <typename Goes>
-  void hang(int from, std::size_t number, const Goes& goes, std::vector<int>& next) {
-    const NodeLink& link = node_.links[number];
-    if (link.a != from && link.b != from) return;
-    const int to = link.a == from ? link.b : link.a;
-    WiringTree::Part& part = tree_.parts[at_index(to)];
-    const bool reached = part.parent >= 0 || std::ranges::find(tree_.roots, to) != tree_.roots.end();
-    if (reached || !goes(from, to)) return;
-    part.parent = from;
-    part.above = wires(link);
-    part.depth = tree_.parts[at_index(from)].depth + 1;
-    tree_.parts[at_index(from)].children.push_back(to);
-    used_[number] = true;
-    next.push_back(to);
   }
 
   /// GPUs and PCIe switches that nothing of PCIe leads to stand beside the sockets.

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "model/graph/execution.hpp"
 #include "model/graph/recipe.hpp"
@@ -62,6 +63,13 @@ Result result_of(const Job& job, const Executor& execute, Detail detail = Detail
 /// numbers, what would make it fit, settings, traits, and what the result rests on: what has been read since the
 /// caller's Reading began, which is to begin before the job.
 void finish(const Scenario& scenario, Detail detail, Result& result);
+
+/// What was predicted, in words: the scenario's resolved settings, and which of them it does not say itself.
+std::vector<Setting> settings_of(const Scenario& scenario);
+
+/// The scenario's constants and figures that concern its work, without numbers that were not read since the innermost
+/// Reading began. What does not note its reads counts as read.
+std::vector<Constant> provenance_of(const Scenario& scenario);
 
 /// The numbers of the graph over an uncontended network.
 Result estimate(const Scenario& scenario);

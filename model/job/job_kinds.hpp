@@ -1,4 +1,5 @@
-// The kinds of work, one file each: how the scenario becomes a graph, and the graph's times a result.
+// The kinds of work: how the scenario becomes a graph, and the graph's times a result. Trainings in files of their own,
+// all else in job_kinds.cpp.
 #pragma once
 
 #include <map>
@@ -22,13 +23,13 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
 /// Training whose gradients go through parameter servers key by key (job_servers.cpp). An estimate adds by
 /// formula what workers cost each other on the links and servers that they share (estimated_times).
 std::unique_ptr<Job> make_server_job(const Scenario& scenario, Fidelity fidelity);
-/// One collective operation (job_collective.cpp).
+/// One collective operation.
 std::unique_ptr<Job> make_collective_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes);
-/// An operator of a GPU with its repetitions, work of a host, an access to storage: a single task (job_operator.cpp).
+/// An operator of a GPU with its repetitions, work of a host, an access to storage: a single task.
 std::unique_ptr<Job> make_operator_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes);
-/// An input pipeline alone (job_loader.cpp).
+/// An input pipeline alone.
 std::unique_ptr<Job> make_loader_job(const Scenario& scenario, Fidelity fidelity);
-/// Tasks that the scenario writes out (job_tasks.cpp).
+/// Tasks that the scenario writes out.
 std::unique_ptr<Job> make_task_list_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes);
 
 }  // namespace foretrain

@@ -1,11 +1,11 @@
-#include "model/job/provenance.hpp"
-
+// What a result rests on.
 #include <algorithm>
 #include <string_view>
 #include <variant>
 
 #include "model/base/reads.hpp"
 #include "model/base/words.hpp"
+#include "model/job/job.hpp"
 #include "model/parameter_server/store.hpp"
 
 namespace foretrain {

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 7> architectures_of_steps = {"kepler", "p
 constexpr std::array<std::string_view, 6> architectures_of_products = {"volta", "turing", "ampere",
                                                                        "ada",   "hopper", "blackwell"};
 // Large products of H100 and L40S are off 2.7 and 3.4 times as far where no product of their generation was fitted
-// (reports/docs/leave-one-out.md). A step has much else in it, and small kernels their launch.
+// (reports/docs/cross-validation.md). A step has much else in it, and small kernels their launch.
 constexpr double wider_unseen = 1.5, wider_unseen_product = 3.0;
 
 // From here on attention is most of a step of models of usual widths: modelling choice.

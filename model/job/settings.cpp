@@ -1,9 +1,9 @@
-#include "model/job/settings.hpp"
-
+// What was predicted, in words.
 #include <fmt/format.h>
 
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
+#include "model/job/job.hpp"
 
 namespace foretrain {
 

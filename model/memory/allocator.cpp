@@ -19,29 +19,17 @@ double round_up(double value, double grain) { return std::ceil(value / grain - 1
 
 }  // namespace
 
-Bytes block_bytes(Bytes tensor) {
-  if (!(tensor > Bytes(0.0))) return Bytes(0.0);
-  return Bytes(round_up(tensor.value(), smallest_block));
-}
-
-Bytes segment_bytes(Bytes block) {
-  if (!(block > Bytes(0.0))) return Bytes(0.0);
-  if (block.value() <= small_block) return Bytes(small_segment);
-  if (block.value() < large_block) return Bytes(large_segment);
-  return Bytes(round_up(block.value(), segment_grain));
-}
-
 Bytes segments_of(const std::vector<TensorSizes>& tensors) {
   double small = 0.0;  // bytes in segments of 2 MiB
   double segments = 0.0;
   for (const TensorSizes& tensor : tensors) {
-    const double block = block_bytes(tensor.size).value();
+    const double block = round_up(tensor.size.value(), smallest_block);
     if (block <= small_block) {
       small += block * tensor.count;
     } else if (block < large_block) {
       segments += std::ceil(tensor.count / std::floor(large_segment / block)) * large_segment;
     } else {
-      segments += tensor.count * segment_bytes(Bytes(block)).value();
+      segments += tensor.count * round_up(block, segment_grain);
     }
   }
   return Bytes(segments + round_up(small, small_segment));

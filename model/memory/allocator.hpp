@@ -13,14 +13,9 @@ struct TensorSizes {
   double count = 1.0;
 };
 
-/// What one tensor occupies: a multiple of 512 bytes.
-Bytes block_bytes(Bytes tensor);
-
-/// What the driver is asked for when nothing free is large enough: 2 MiB for blocks of up to 1 MiB, 20 MiB for blocks
-/// below 10 MiB, the block rounded up to a multiple of 2 MiB above that. Smaller blocks share a segment.
-Bytes segment_bytes(Bytes block);
-
-/// Segments that tensors take which stay for the whole training, allocated size by size.
+/// Segments that tensors take which stay for the whole training, allocated size by size. A tensor occupies a multiple
+/// of 512 bytes. The driver is asked for 2 MiB for blocks of up to 1 MiB, 20 MiB for blocks below 10 MiB, which share
+/// these, and the block rounded up to a multiple of 2 MiB above that.
 Bytes segments_of(const std::vector<TensorSizes>& tensors);
 
 }  // namespace foretrain

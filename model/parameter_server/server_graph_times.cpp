@@ -1,6 +1,7 @@
-// How many iterations are run, and from their dates to speeds and staleness.
+// Which workers are simulated as one, for how many iterations, and from their dates to speeds and staleness.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <ranges>
 
 #include "model/base/number.hpp"
@@ -10,6 +11,20 @@
 namespace foretrain {
 
 namespace {
+
+constexpr int most_messages_each = 256;  ///< of lanes to servers at a time, up to which every worker has a lane
+constexpr int most_messages = 96;
+constexpr int fewest_lanes = 8;
+
+/// Workers from `first` to before `end` in lanes of at most `size`, as even as they can be.
+void add_lanes(int first, int end, int size, std::vector<WorkerLane>& lanes) {
+  const int count = (end - first + size - 1) / size;
+  for (int lane = 0; lane < count; ++lane) {
+    const int begin = first + (end - first) * lane / count;
+    WorkerLane& workers = lanes.emplace_back(at_index(first + (end - first) * (lane + 1) / count - begin));
+    std::iota(workers.begin(), workers.end(), begin);
+  }
+}
 
 /// ServerGraph::Iterations that a worker has done at a date, parts of one included.
 double done_at(const std::vector<Seconds>& ends, Seconds date) {
@@ -106,6 +121,29 @@ void hold(ServerGraph::Times& times, Seconds least) {
 
 }  // namespace
 
+std::vector<WorkerLane> lanes_of(const ParameterStore& store, int size) {
+  std::vector<WorkerLane> lanes;
+  add_lanes(0, store.worker_count(), size, lanes);
+  return lanes;
+}
+
+std::vector<WorkerLane> usual_lanes(const ParameterStore& store) {
+  const int workers = store.worker_count();
+  const int usual = workers - std::min(store.slow.count, workers);
+  std::vector<WorkerLane> lanes;
+  if (store.consistency == Sync::Consistency::synchronous && !(store.compute_spread > 0.0)) {
+    add_lanes(0, usual, workers, lanes);
+    add_lanes(usual, workers, workers, lanes);
+    return lanes;
+  }
+  if (static_cast<double>(workers) * store.server_count() <= most_messages_each) return lanes_of(store, 1);
+  const int wanted = std::clamp(most_messages / store.server_count(), fewest_lanes, workers);
+  const int size = (workers + wanted - 1) / wanted;
+  add_lanes(0, usual, size, lanes);
+  add_lanes(usual, workers, size, lanes);
+  return lanes;
+}
+
 ServerGraph::Iterations usual_iterations(const ParameterStore& store) {
   ServerGraph::Iterations iterations;
   if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) {
@@ -173,7 +211,8 @@ ServerGraph build_estimated_graph(const ParameterStore& store, const Topology& t
   ServerGraph::Iterations iterations = usual_iterations(store);
   iterations.of_worker.assign(iterations.of_worker.size(), std::ranges::max(iterations.of_worker));
   if (store.consistency == Sync::Consistency::synchronous && !(store.compute_spread > 0.0)) {
-    return build_server_graph(store.with_slow_workers_last(), topology, iterations, all_in_one_lane(store));
+    return build_server_graph(store.with_slow_workers_last(), topology, iterations,
+                              lanes_of(store, store.worker_count()));
   }
   return build_server_graph(store, topology, iterations, usual_lanes(store), ServerGraph::Meeting::nobody);
 }
@@ -184,7 +223,8 @@ ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGrap
   hold(times, std::max(bounds.link, bounds.server));
   if (store.consistency == Sync::Consistency::synchronous && !store.equal_workers()) {
     const ParameterStore equal = store.with_fastest_workers(*std::ranges::max_element(graph.iterations.of_worker));
-    const ServerGraph together = build_server_graph(equal, topology, graph.iterations, all_in_one_lane(equal));
+    const ServerGraph together =
+        build_server_graph(equal, topology, graph.iterations, lanes_of(equal, equal.worker_count()));
     hold(times, times_of(equal, together, run(together.graph)).step);
   }
   return times;

@@ -1,8 +1,6 @@
 #include "model/parameter_server/store.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -67,75 +65,43 @@ Grouping group_pieces(const LayerTable& layers, const std::vector<KeyPiece>& pie
   return grouping;
 }
 
-/// Bytes of memory that applying an update to one parameter reads and writes: gradient, fp32 weight and states; a
-/// 2-byte copy of the weight is written for the workers.
-std::pair<Bytes, Bytes> update_traffic(const TrainWorkload& train, Bytes gradient, Bytes weight) {
-  const Bytes kept = Bytes(4.0) + optimizer_state(train.optimizer);
-  return {gradient + kept, kept + (weight < Bytes(4.0) ? weight : Bytes(0.0))};
+/// Adds a variable's remote calls; nothing for transports whose cards read and write the memory of either side.
+void add_calls(const Scenario& scenario, const ParameterStore& store, double parameters, ParameterStore::Calls& calls) {
+  const std::optional<Transport>& transport = scenario.cluster.network.transport;
+  const bool remote = scenario.cluster.nodes > 1 && transport && transport->protocol == Protocol::tcp;
+  if (!remote || !(parameters > 0.0)) return;
+  const HostConstants& host = scenario.calibration.host;
+  const auto of_one = [&](Bytes bytes) {
+    return bytes / BytesPerSecond(host.pageable_copy_gbps * 1e9) + Seconds(host.call_us * 1e-6);
+  };
+  const Seconds push = of_one(store.gradient * parameters);
+  calls.push += push;
+  calls.pull += of_one(store.weight * parameters);
+  calls.lock = std::max(calls.lock, push);
 }
 
-/// ParameterStore::Calls. Nothing for transports whose cards read and write the memory of either side.
-class CallCost {
- public:
-  CallCost(const Scenario& scenario, const ParameterStore& store)
-      : constants_(scenario.calibration.host), store_(store) {
-    const std::optional<Transport>& transport = scenario.cluster.network.transport;
-    remote_ = scenario.cluster.nodes > 1 && transport && transport->protocol == Protocol::tcp;
+/// What a server takes to apply one update to `parameters` of its keys. It reads gradient, fp32 weight and states, and
+/// writes these and a 2-byte copy of the weight for the workers. A GPU also adds up there what its workers sent, in one
+/// pass over all (TensorFlow's AddN, MXNet's ElementwiseSum); on a host that is part of receiving it.
+Seconds update_time(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
+                    const ParameterStore& store, double parameters, int server) {
+  if (!(parameters > 0.0)) return Seconds(0.0);
+  const Bytes kept = Bytes(4.0) + optimizer_state(train.optimizer), read = store.gradient + kept,
+              written = kept + (store.weight < Bytes(4.0) ? store.weight : Bytes(0.0));
+  const EndpointId place = store.pull_from[at_index(server)];
+  if (!topology.is_gpu(place)) {
+    // Servers on one socket share its memory.
+    const auto servers = static_cast<double>(std::ranges::count(store.pull_from, place));
+    return (read + written) * parameters / (topology.summing_traffic_rate() / servers);
   }
-
-  void add(double parameters, ParameterStore::Calls& calls) const {
-    if (!remote_ || !(parameters > 0.0)) return;
-    const Seconds push = of_one(store_.gradient * parameters);
-    calls.push += push;
-    calls.pull += of_one(store_.weight * parameters);
-    calls.lock = std::max(calls.lock, push);
-  }
-
- private:
-  [[nodiscard]] Seconds of_one(Bytes bytes) const {
-    return bytes / BytesPerSecond(constants_.pageable_copy_gbps * 1e9) + Seconds(constants_.call_us * 1e-6);
-  }
-
-  const HostConstants& constants_;
-  const ParameterStore& store_;
-  bool remote_ = false;
-};
-
-/// Seconds that a server needs to apply one update to `parameters` of its keys. A GPU also adds up there what its
-/// workers sent, in one pass over all (TensorFlow's AddN, MXNet's ElementwiseSum); on a host that is part of receiving
-/// it.
-class UpdateCost {
- public:
-  UpdateCost(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
-             const ParameterStore& store)
-      : scenario_(scenario), topology_(topology), store_(store) {
-    std::tie(read_, written_) = update_traffic(train, store.gradient, store.weight);
-    for (const EndpointId endpoint : store.pull_from) ++servers_at_[endpoint];
-  }
-
-  Seconds operator()(double parameters, int server) {
-    if (!(parameters > 0.0)) return Seconds(0.0);
-    const EndpointId place = store_.pull_from[at_index(server)];
-    if (!topology_.is_gpu(place)) {
-      // Servers on one socket share its memory.
-      return (read_ + written_) * parameters / (topology_.summing_traffic_rate() / servers_at_[place]);
-    }
-    const bool sums = store_.consistency == Sync::Consistency::synchronous;
-    const Bytes sum = store_.gradient * (sums ? parameters : 0.0), pushed = sum * store_.worker_count();
-    const Operator update{"update",
-                          Streaming{StreamingKind::optimizer, read_ * parameters + pushed, written_ * parameters + sum,
-                                    Flops(10.0 * parameters), false},
-                          Precision::fp32, 1};
-    return operator_cost(update, scenario_.cluster.node.gpu, scenario_.calibration).device;
-  }
-
- private:
-  const Scenario& scenario_;
-  const Topology& topology_;
-  const ParameterStore& store_;
-  Bytes read_, written_;
-  std::map<EndpointId, int> servers_at_;
-};
+  const bool sums = store.consistency == Sync::Consistency::synchronous;
+  const Bytes sum = store.gradient * (sums ? parameters : 0.0), pushed = sum * store.worker_count();
+  const Operator update{"update",
+                        Streaming{StreamingKind::optimizer, read * parameters + pushed, written * parameters + sum,
+                                  Flops(10.0 * parameters), false},
+                        Precision::fp32, 1};
+  return operator_cost(update, scenario.cluster.node.gpu, scenario.calibration).device;
+}
 
 void place(const Scenario& scenario, const Topology& topology, ParameterStore& store) {
   const Sync& sync = scenario.plan.sync;
@@ -212,15 +178,15 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
   Grouping grouping = group_pieces(layers, pieces, limit);
   while (grouping.groups > ParameterStore::most_groups) grouping = group_pieces(layers, pieces, limit *= 1.1);
   add_passes_of_groups(layers, pieces, grouping, pricer, sync, store);
-  UpdateCost update(scenario, train, topology, store);
-  const CallCost calls(scenario, store);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const std::size_t group = at_index(grouping.of_piece[i]), server = at_index(server_of_piece[i]);
     store.groups[group].parameters[server] += pieces[i].parameters;
-    calls.add(pieces[i].parameters, store.groups[group].calls[server]);
+    add_calls(scenario, store, pieces[i].parameters, store.groups[group].calls[server]);
   }
   for (ParameterStore::KeyGroup& group : store.groups) {
-    for (int s = 0; s < store.server_count(); ++s) group.update.push_back(update(group.parameters[at_index(s)], s));
+    for (int s = 0; s < store.server_count(); ++s) {
+      group.update.push_back(update_time(scenario, train, topology, store, group.parameters[at_index(s)], s));
+    }
   }
 }
 

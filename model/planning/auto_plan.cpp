@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <utility>
-
 #include "model/planning/least_machines.hpp"
 #include "model/planning/plan_search.hpp"
 
@@ -24,48 +21,31 @@ PlanDimensions auto_dimensions(const YamlNode& document) {
   return chosen;
 }
 
-struct Chosen {
-  PlanSpace space;
-  PlanPoint point;
-};
-
-/// Nothing where the document leaves nothing open.
-std::optional<Chosen> choose(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
-                             std::size_t finalists) {
-  const PlanDimensions dimensions = auto_dimensions(document);
-  if (!dimensions.any()) return std::nullopt;
-  std::vector<PlanSpace> spaces;
-  spaces.emplace_back(document, name, dimensions);
-  const PlanSearch search = search_plans(spaces, {PlanObjective{}}, finalists);
-  if (search.best.empty()) {
-    const auto least = least_machines(document, dimensions, spaces.front().example().cluster);
-    throw ScenarioError(document.where, "plan", "no plan fits the GPUs' memory",
-                        fmt::format("auto for more keys, {} or a smaller model",
-                                    least ? fmt::format("nodes: {}", least->nodes) : "more nodes"));
-  }
-  Chosen chosen{std::move(spaces.front()), search.best.front().point};
-  Seconds least = Seconds::infinity();
-  for (std::size_t i = 0; search.best.size() > 1 && i < search.best.size(); ++i) {
-    const Seconds time = step_time(chosen.space.read(search.best[i].point));
-    if (!(time < least)) continue;
-    least = time;
-    chosen.point = search.best[i].point;
-  }
-  return chosen;
-}
-
 }  // namespace
 
 std::vector<std::string> auto_overrides(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
                                         std::size_t finalists) {
-  const std::optional<Chosen> chosen = choose(document, name, step_time, finalists);
-  return chosen ? chosen->space.overrides(chosen->point) : std::vector<std::string>();
-}
-
-Scenario read_planned_scenario(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
-                               std::size_t finalists) {
-  const std::optional<Chosen> chosen = choose(document, name, step_time, finalists);
-  return chosen ? chosen->space.read(chosen->point) : read_scenario(document, name);
+  const PlanDimensions dimensions = auto_dimensions(document);
+  if (!dimensions.any()) return {};
+  std::vector<PlanSpace> spaces;
+  spaces.emplace_back(document, name, dimensions);
+  const PlanSpace& space = spaces.front();
+  const PlanSearch search = search_plans(spaces, {PlanObjective{}}, finalists);
+  if (search.best.empty()) {
+    const auto least = least_machines(document, dimensions, space.example().cluster);
+    throw ScenarioError(document.where, "plan", "no plan fits the GPUs' memory",
+                        fmt::format("auto for more keys, {} or a smaller model",
+                                    least ? fmt::format("nodes: {}", least->nodes) : "more nodes"));
+  }
+  PlanPoint chosen = search.best.front().point;
+  Seconds least = Seconds::infinity();
+  for (std::size_t i = 0; search.best.size() > 1 && i < search.best.size(); ++i) {
+    const Seconds time = step_time(space.read(search.best[i].point));
+    if (!(time < least)) continue;
+    least = time;
+    chosen = search.best[i].point;
+  }
+  return space.overrides(chosen);
 }
 
 }  // namespace foretrain

@@ -17,8 +17,4 @@ using StepTimeOf = std::function<Seconds(const Scenario&)>;
 std::vector<std::string> auto_overrides(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
                                         std::size_t finalists);
 
-/// The document's scenario with these.
-Scenario read_planned_scenario(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
-                               std::size_t finalists);
-
 }  // namespace foretrain

@@ -136,15 +136,7 @@ Seconds Candidate::least_passes_bound() {
   const OtherPlan other(scenario_, std::move(lean));
   PassTimes passes = pass_times(passes_.step(model()));
   passes.updates.clear();
-  return bound(passes);
-}
-
-PassTimes Candidate::passes() { return pass_times(passes_.step(model())); }
-
-std::optional<PipelineWalk> Candidate::walk(const PassTimes& passes) const { return walk_of(shape(), passes); }
-
-Seconds Candidate::bound(const PassTimes& passes, const std::optional<PipelineWalk>& walk, const StepEnds* ends) const {
-  return pipeline_bound(shape(), {passes, walk ? &*walk : nullptr, ends});
+  return bound({passes});
 }
 
 std::optional<StepEnds> Candidate::ends() {

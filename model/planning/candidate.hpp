@@ -38,11 +38,9 @@ class Candidate {
   /// have less to do, as nothing lies on the host; its own passes; these in their order; and with its synchronisation.
   [[nodiscard]] Seconds kernels_bound();
   [[nodiscard]] Seconds least_passes_bound();
-  [[nodiscard]] PassTimes passes();
-  [[nodiscard]] Seconds bound(const PassTimes& passes) const { return pipeline_bound(shape(), {passes}); }
-  [[nodiscard]] std::optional<PipelineWalk> walk(const PassTimes& passes) const;
-  [[nodiscard]] Seconds bound(const PassTimes& passes, const std::optional<PipelineWalk>& walk,
-                              const StepEnds* ends) const;
+  [[nodiscard]] PassTimes passes() { return pass_times(passes_.step(model())); }
+  [[nodiscard]] PipelineWalk walk(const PassTimes& passes) const { return walk_of(shape(), passes); }
+  [[nodiscard]] Seconds bound(const PipelineParts& parts) const { return pipeline_bound(shape(), parts); }
   /// Nothing where more than blocks say how long a step takes.
   [[nodiscard]] std::optional<StepEnds> ends();
   /// What it needs at least, however gradients are synchronised; where weights, gradients and the optimizer's states

@@ -41,9 +41,11 @@ class Bar {
 class LayoutSearch {
  public:
   LayoutSearch(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-               const std::vector<double>& known, std::size_t kept, bool bounded)
-      : space_(space), objective_(objective), bar_(known, kept), kept_(kept), bounded_(bounded) {
+               const std::vector<double>& known, std::size_t kept, LayoutEffort effort)
+      : space_(space), objective_(objective), bar_(known, kept), kept_(kept), effort_(effort) {
     for (const PlanPoint& point : space.passes(layout)) {
+      const std::int64_t plans = space.plans_of(point);
+      result_.counts.plans += plans;
       const auto bound = possible([&] {
         const PlanPoint completed = space.completed(point);
         if (!plan_) plan_.emplace(space, completed);
@@ -51,44 +53,39 @@ class LayoutSearch {
         return plan_->kernels_bound();
       });
       if (bound) {
-        push(Level::pass, *bound, point);
+        push({.level = Level::pass, .bound = *bound, .point = point});
       } else {
-        result_.counts.impossible += space.plans_of(point);
+        result_.counts.impossible += plans;
       }
     }
   }
 
-  /// Of kernels alone.
-  [[nodiscard]] double least_bound() const {
-    if (open_.empty()) return infinity;
-    return open_.top().value;
-  }
-
-  /// Until the most promising plan is one that fits, gradients apart, and `estimates` plans are estimated.
-  LayoutOutline refine(std::size_t estimates) && {
-    look_into_all([&] { return result_.best.size() >= estimates && open_.top().level >= Level::fitting; });
-    const double left = least_bound();
-    LayoutResult result = std::move(*this).result();
-    const double bound = result.best.empty() ? left : std::min(left, result.best.front().value);
-    return {bound, std::move(result.best), std::move(result.misses)};
-  }
-
   LayoutResult run() && {
-    look_into_all([] { return false; });
-    return std::move(*this).result();
+    while (!open_.empty() && !hopeless(open_.top()) && !enough()) {
+      const Node node = open_.top();
+      open_.pop();
+      look_into(node);
+    }
+    result_.bound = open_.empty() ? std::numeric_limits<double>::infinity() : open_.top().value;
+    keep_best(result_.best, kept_);
+    keep_best(result_.misses, most_misses);
+    return std::move(result_);
   }
 
  private:
-  static constexpr double infinity = std::numeric_limits<double>::infinity();
-  /// What is decided. Of what fits, its memory is known.
-  enum class Level { pass, pipeline, sharding, fitting, plan };
+  /// What is decided; of a sharding it is known that it fits, gradients apart.
+  enum class Level { pass, pipeline, sharding, plan };
+  struct Passes {
+    PassTimes times;
+    PipelineWalk walk;
+  };
   struct Node {
     Level level = Level::pass;
     double value = 0.0;  ///< that no plan below is better than
     Seconds bound;
-    Bytes memory;
     PlanPoint point;
-    std::shared_ptr<const PassTimes> passes;  ///< from its sharding to its synchronisation
+    Bytes memory = Bytes(0.0);
+    std::shared_ptr<const Passes> passes = nullptr;  ///< of a sharding
     /// The most promising first; of equals the one of which more is decided.
     friend bool operator<(const Node& a, const Node& b) {
       if (a.value != b.value) return a.value > b.value;
@@ -97,17 +94,13 @@ class LayoutSearch {
     }
   };
 
-  void push(Level level, Seconds bound, const PlanPoint& point, Bytes memory = Bytes(0.0),
-            std::shared_ptr<const PassTimes> passes = nullptr) {
-    open_.push({level, objective_.value(bound, memory), bound, memory, point, std::move(passes)});
+  void push(Node node) {
+    node.value = objective_.value(node.bound, node.memory);
+    open_.push(std::move(node));
   }
-  /// That may hold one of the best plans, until enough() says so.
-  void look_into_all(const auto& enough) {
-    while (!open_.empty() && !hopeless(open_.top()) && !enough()) {
-      const Node node = open_.top();
-      open_.pop();
-      look_into(node);
-    }
+  [[nodiscard]] bool enough() const {
+    return effort_ == LayoutEffort::outline ||
+           (effort_ == LayoutEffort::refine && open_.top().level >= Level::sharding);
   }
   void look_into(const Node& node) {
     switch (node.level) {
@@ -116,23 +109,19 @@ class LayoutSearch {
       case Level::pipeline:
         return shardings(node);
       case Level::sharding:
-        return fit(node);
-      case Level::fitting:
         return synchronisations(node);
       case Level::plan:
         return estimate(node);
     }
   }
-  [[nodiscard]] LayoutResult result() && {
-    std::sort(result_.best.begin(), result_.best.end());
-    if (result_.best.size() > kept_) result_.best.resize(kept_);
-    std::sort(result_.misses.begin(), result_.misses.end());
-    if (result_.misses.size() > most_misses) result_.misses.resize(most_misses);
-    return std::move(result_);
+  static void keep_best(std::vector<PlanCandidate>& plans, std::size_t most) {
+    std::sort(plans.begin(), plans.end());
+    if (plans.size() > most) plans.resize(most);
   }
   [[nodiscard]] bool hopeless(const Node& node) const { return hopeless(node.value, node.bound); }
+  [[nodiscard]] bool hopeless(Seconds bound) const { return hopeless(objective_.value(bound, Bytes(0.0)), bound); }
   [[nodiscard]] bool hopeless(double value, Seconds bound) const {
-    return bounded_ && (bar_.is_above(value) || bound * (1.0 - rounding) > objective_.limit);
+    return effort_ != LayoutEffort::enumerate && (bar_.is_above(value) || bound * (1.0 - rounding) > objective_.limit);
   }
 
   void pipelines(const Node& node) {
@@ -146,7 +135,7 @@ class LayoutSearch {
       const auto bound = least_of_shardings(point);
       if (!bound) continue;
       const Seconds least = std::max(*bound, node.bound);
-      if (!hopeless(objective_.value(least, Bytes(0.0)), least)) push(Level::pipeline, least, point);
+      if (!hopeless(least)) push({.level = Level::pipeline, .bound = least, .point = point});
     }
   }
 
@@ -174,62 +163,59 @@ class LayoutSearch {
 
   void shardings(const Node& node) {
     for (const PlanPoint& sharded : space_.shardings(node.point)) {
-      const std::vector<PlanPoint> below = space_.synchronisations(sharded);
-      const PlanPoint& point = below.front();
-      const auto passes = possible([&] {
-        plan_->take(point);
-        return std::make_shared<const PassTimes>(plan_->passes());
-      });
-      if (!passes) {
-        result_.counts.impossible += std::ssize(below);
-        continue;
-      }
-      const Seconds bound = std::max(node.bound, plan_->bound(without_servers(point, **passes)));
-      if (!hopeless(objective_.value(bound, Bytes(0.0)), bound)) push(Level::sharding, bound, point, {}, *passes);
+      const std::vector<PlanPoint> plans = space_.synchronisations(sharded);
+      const auto fits = possible([&] { return fit(plans, node.bound); });
+      if (!fits) result_.counts.impossible += std::ssize(plans);
+      if (fits && !*fits) result_.counts.unfit += std::ssize(plans);
     }
   }
 
-  /// Where servers may update, by keys, no rank has to.
-  [[nodiscard]] PassTimes without_servers(const PlanPoint& point, PassTimes passes) const {
-    if (std::ranges::any_of(space_.synchronisations(point), &PlanPoint::pushes_keys)) passes.updates.clear();
-    return passes;
-  }
-
-  void fit(const Node& node) {
-    Seconds bound;
-    const auto memory = possible([&] {
-      plan_->take(node.point);
-      const PassTimes passes = without_servers(node.point, *node.passes);
-      bound = std::max(node.bound, plan_->bound(passes, plan_->walk(passes), nullptr));
-      return plan_->least_memory();
-    });
-    if (memory && hopeless(objective_.value(bound, Bytes(0.0)), bound)) return;
-    if (memory && memory->fits()) return push(Level::fitting, bound, node.point, memory->total(), node.passes);
-    (memory ? result_.counts.unfit : result_.counts.impossible) += std::ssize(space_.synchronisations(node.point));
-    if (memory) miss(node.point, node.bound, *memory);
+  /// Of a sharding's plans; true, too, where none of them can be among the best.
+  bool fit(const std::vector<PlanPoint>& plans, Seconds bound) {
+    const PlanPoint& point = plans.front();
+    plan_->take(point);
+    Passes passes{plan_->passes(), {}};
+    PassTimes least = passes.times;
+    // Where servers may update, by keys, no rank has to.
+    if (std::ranges::any_of(plans, &PlanPoint::pushes_keys)) least.updates.clear();
+    bound = std::max(bound, plan_->bound({least}));
+    if (hopeless(bound)) return true;
+    passes.walk = plan_->walk(least);
+    bound = std::max(bound, plan_->bound({least, &passes.walk}));
+    if (hopeless(bound)) return true;
+    const MemoryFootprint memory = plan_->least_memory();
+    if (memory.fits()) {
+      push({Level::sharding, 0.0, bound, point, memory.total(), std::make_shared<const Passes>(std::move(passes))});
+    } else {
+      miss(point, bound, memory);
+    }
+    return memory.fits();
   }
 
   void synchronisations(const Node& node) {
     plan_->take(node.point);
-    const std::optional<PipelineWalk> walk = plan_->walk(*node.passes);
     for (const PlanPoint& point : space_.synchronisations(node.point)) {
-      if (!possible([&] { return take_up(point, node, walk); })) ++result_.counts.impossible;
+      const auto fits = possible([&] { return fit(point, node); });
+      if (!fits) ++result_.counts.impossible;
+      if (fits && !*fits) ++result_.counts.unfit;
     }
   }
 
-  bool take_up(const PlanPoint& point, const Node& node, const std::optional<PipelineWalk>& walk) {
+  /// Of a whole plan; the same.
+  bool fit(const PlanPoint& point, const Node& node) {
     plan_->take(point);
     Seconds bound = node.bound;
-    if (const auto ends = plan_->ends()) bound = std::max(bound, plan_->bound(*node.passes, walk, &*ends));
-    if (hopeless(objective_.value(bound, Bytes(0.0)), bound)) return true;
+    if (const auto ends = plan_->ends()) {
+      bound = std::max(bound, plan_->bound({node.passes->times, &node.passes->walk, &*ends}));
+    }
+    if (hopeless(bound)) return true;
     const MemoryFootprint memory = plan_->memory();
     if (memory.fits()) {
-      push(Level::plan, bound, point, memory.total());
+      push({.level = Level::plan, .bound = bound, .point = point, .memory = memory.total()});
     } else {
-      ++result_.counts.unfit;
       miss(point, bound, memory);
     }
-    return true;
+    return memory.fits();
   }
 
   void estimate(const Node& node) {
@@ -250,21 +236,17 @@ class LayoutSearch {
     ++result_.counts.estimated;
     if (bound * (1.0 - rounding) > step) ++result_.counts.exceeded;
     if (step > objective_.limit) return;
-    result_.best.push_back({node.point, 0, objective_.value(step, node.memory), step, node.memory,
-                            space_.example().cluster.node.gpu.memory});
-    bar_.add(result_.best.back().value);
-    if (result_.best.size() < 4 * kept_) return;
-    std::sort(result_.best.begin(), result_.best.end());
-    result_.best.resize(kept_);
+    const double value = objective_.value(step, node.memory);
+    result_.best.push_back({node.point, 0, value, step, node.memory, space_.example().cluster.node.gpu.memory});
+    bar_.add(value);
+    if (result_.best.size() >= 4 * kept_) keep_best(result_.best, kept_);
   }
 
   void miss(const PlanPoint& point, Seconds bound, const MemoryFootprint& memory) {
     if (!memory.fits_host()) return;  // what the GPU lacks is easier to see
     result_.misses.push_back(
         {point, 0, objective_.value(bound, memory.total()), bound, memory.total(), memory.capacity});
-    if (result_.misses.size() < 64) return;
-    std::sort(result_.misses.begin(), result_.misses.end());
-    result_.misses.resize(most_misses);
+    if (result_.misses.size() >= 64) keep_best(result_.misses, most_misses);
   }
 
   const PlanSpace& space_;
@@ -272,7 +254,7 @@ class LayoutSearch {
   std::optional<Candidate> plan_;
   Bar bar_;
   std::size_t kept_;
-  bool bounded_;
+  LayoutEffort effort_;
   std::priority_queue<Node> open_;
   LayoutResult result_;
 };
@@ -288,31 +270,9 @@ PlanCounts& PlanCounts::operator+=(const PlanCounts& other) {
   return *this;
 }
 
-double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective) {
-  return LayoutSearch(space, layout, objective, {}, 1, true).least_bound();
-}
-
-std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout) {
-  std::int64_t plans = 0;
-  for (const PlanPoint& point : space.passes(layout)) plans += space.plans_of(point);
-  return plans;
-}
-
-LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                            const std::vector<double>& known, std::size_t kept, std::size_t estimates) {
-  return LayoutSearch(space, layout, objective, known, kept, true).refine(estimates);
-}
-
-LayoutResult settle_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           const std::vector<double>& known, std::size_t kept) {
-  return LayoutSearch(space, layout, objective, known, kept, true).run();
-}
-
-LayoutResult enumerate_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                              std::size_t kept) {
-  LayoutResult result = LayoutSearch(space, layout, objective, {}, kept, false).run();
-  result.counts.plans = plans_in(space, layout);
-  return result;
+LayoutResult search_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
+                           const std::vector<double>& known, std::size_t kept, LayoutEffort effort) {
+  return LayoutSearch(space, layout, objective, known, kept, effort).run();
 }
 
 }  // namespace foretrain

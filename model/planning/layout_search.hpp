@@ -7,10 +7,23 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/planning/plan_objective.hpp"
 #include "model/planning/plan_space.hpp"
 
 namespace foretrain {
+
+enum class PlanGoal { time, cost, energy, memory };
+
+/// Lower is better. Of a goal that grows with the step's time: what a second of the step costs on these machines.
+struct PlanObjective {
+  PlanGoal goal = PlanGoal::time;
+  double per_second = 1.0;              ///< USD or joules a second; 1 where the goal is time
+  Seconds limit = Seconds::infinity();  ///< steps that take longer are out of the question
+
+  /// Memory goes first where it is the goal; of plans that need equally much, the faster one is better.
+  [[nodiscard]] double value(Seconds step, Bytes memory) const {
+    return goal == PlanGoal::memory ? memory.value() + step.value() : step.value() * per_second;
+  }
+};
 
 /// A plan, its step over an uncontended network and the fullest GPU's memory.
 struct PlanCandidate {
@@ -29,7 +42,7 @@ struct PlanCandidate {
 
 /// How plans were settled.
 struct PlanCounts {
-  std::int64_t plans = 0;       ///< all; a settled layout's are plans_in()
+  std::int64_t plans = 0;       ///< all
   std::int64_t estimated = 0;   ///< by the step's graph
   std::int64_t unfit = 0;       ///< do not fit, as an account of their memory or of a part of it says
   std::int64_t impossible = 0;  ///< cannot be laid out
@@ -38,32 +51,23 @@ struct PlanCounts {
 };
 
 struct LayoutResult {
+  double bound = 0.0;  ///< no plan that fits is better, but for those among `best`
   PlanCounts counts;
   std::vector<PlanCandidate> best;    ///< at most as many as are kept, the best first
   std::vector<PlanCandidate> misses;  ///< promising by their bounds (`value`), but do not fit; the best first
 };
 
-/// No plan of the layout is better than this, as its kernels alone say.
-double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective);
-std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout);
-
-struct LayoutOutline {
-  double bound = 0.0;  ///< no plan of the layout that fits is better
-  std::vector<PlanCandidate> best, misses;
+/// How far a layout is looked into.
+enum class LayoutEffort {
+  outline,    ///< its kernels alone
+  refine,     ///< until its most promising plan, gradients apart, is one that fits, or cannot be among the best
+  settle,     ///< every plan that may be among the best is estimated
+  enumerate,  ///< every plan that fits is; for tests
 };
-/// A closer bound, as passes with their collectives, their pipeline and the memory they need say; no closer than is
-/// enough to see that no plan is among the best `kept` of those `known`. And some plans that are promising: as many as
-/// there are `estimates`, or all.
-LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                            const std::vector<double>& known, std::size_t kept, std::size_t estimates);
 
-/// Settles all plans of a layout. `known`: values of plans found elsewhere; only plans among the best `kept` of these
-/// and of the layout's own are looked for.
-LayoutResult settle_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           const std::vector<double>& known, std::size_t kept);
-
-/// The same without any bound: every plan that fits is estimated. For tests.
-LayoutResult enumerate_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                              std::size_t kept);
+/// `known`: values of plans of other layouts; only plans among the best `kept` of these and of the layout's own are
+/// looked for.
+LayoutResult search_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
+                           const std::vector<double>& known, std::size_t kept, LayoutEffort effort);
 
 }  // namespace foretrain

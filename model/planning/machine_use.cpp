@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <functional>
 
 #include "model/scenario/hardware/hardware_reader.hpp"
@@ -56,15 +55,6 @@ std::vector<MachineUse> machine_uses(const YamlNode& document) {
     if (const auto price = price_of_whole(document, cluster)) use.overrides.push_back(*price);
   }
   return uses;
-}
-
-std::optional<std::int64_t> dividing_batch(std::int64_t batch, std::int64_t gpus) {
-  for (std::int64_t unit = gpus;; unit /= 2) {
-    const std::int64_t nearest = (batch + unit / 2) / unit * unit;
-    if (nearest == batch) return std::nullopt;
-    if (nearest > 0 && 8 * std::abs(nearest - batch) <= batch) return nearest;
-    if (unit % 2 != 0) return std::nullopt;
-  }
 }
 
 }  // namespace foretrain

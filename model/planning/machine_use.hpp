@@ -2,8 +2,6 @@
 // and are paid for.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +19,5 @@ struct MachineUse {
 /// are tried with the largest power of two below it and with half of that; machines whose GPUs do not divide the batch,
 /// with the most that do, where these are more than half. Throws ScenarioError where the cluster is none.
 std::vector<MachineUse> machine_uses(const YamlNode& document);
-
-/// A batch near `batch` (at most an eighth away) that `gpus` divide, or else a half, a quarter, … of them: what is left
-/// to stages and tensor ranks is a power of two. Nothing where that is `batch` itself, or none is near.
-std::optional<std::int64_t> dividing_batch(std::int64_t batch, std::int64_t gpus);
 
 }  // namespace foretrain

@@ -4,10 +4,9 @@
 #include <array>
 #include <ranges>
 
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/session.hpp"
 #include "model/parallelism/pipeline_order.hpp"
+#include "model/training/graph/pieces.hpp"
 
 namespace foretrain {
 
@@ -16,7 +15,8 @@ namespace {
 /// What the blocks of a step take one of its lanes at least.
 class LaneBound {
  public:
-  LaneBound(const Step& step, std::size_t lane) : transfers_(step.transfers.size()) {
+  LaneBound(const Step& step, std::size_t lane)
+      : cut_(step.lanes[lane].cut != Step::Lane::Cut::none), transfers_(step.transfers.size()) {
     for (std::size_t i = 0; i < transfers_.size(); ++i) {
       for (const Step::Transfer::Part& part : step.transfers[i].parts) {
         if (std::ranges::binary_search(part.lanes, static_cast<int>(lane))) {
@@ -56,15 +56,17 @@ class LaneBound {
  private:
   /// Whole, or cut into pieces whose collectives are carried out beside or between them.
   [[nodiscard]] Seconds least(const Stretch& stretch) const {
-    if (stretch.pieces.empty()) return stretch.time.total();
+    const std::vector<Piece> pieces = cut_ ? pieces_of(stretch) : std::vector<Piece>();
+    if (pieces.empty()) return stretch.time.total();
     Seconds time;
-    for (const Piece& piece : stretch.pieces) {
+    for (const Piece& piece : pieces) {
       const Seconds moving = sum(piece.transfers);
       time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
     }
     return std::min(time, stretch.time.total());
   }
 
+  bool cut_;
   std::vector<Seconds> transfers_;  ///< what each takes this lane
   std::vector<PerPass<Seconds>> passes_;
 };
@@ -193,31 +195,20 @@ Seconds sum_of(const std::vector<Seconds>& times) {
   return sum;
 }
 
-/// A chunk of a stage, and everything that decides the order of that stage's passes.
-struct PairsKey {
-  using Value = const int;
-  PipelineShape shape;
-  int stage = 0, chunk = 0;
-
-  bool operator==(const PairsKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(shape.hash(), stage, chunk); }
-};
-
-/// How many forward passes of one of a stage's chunks run in pairs.
+/// How many forward passes of one of a stage's chunks run in pairs; all of them where that would be too much to count.
 double pairs_of(const PipelineShape& shape, int stage, int chunk) {
-  const PairsKey key{shape, stage, chunk};
-  return *session().known(key, [&] {
-    return static_cast<int>(std::ranges::count_if(
-        pipeline_order(shape.schedule, shape.stages, stage, shape.interleave, shape.micro_batches),
-        [&](const PipelinePass& pass) { return pass.kind == PassKind::paired && pass.chunk == chunk; }));
-  });
+  const auto orders = walked_orders(shape);
+  if (orders == nullptr) return 0.5 * shape.micro_batches;
+  return static_cast<double>(std::ranges::count_if((*orders)[at_index(stage)], [&](const PipelinePass& pass) {
+    return pass.kind == PassKind::paired && pass.chunk == chunk;
+  }));
 }
 
 }  // namespace
 
-std::optional<PipelineWalk> walk_of(const PipelineShape& shape, const PassTimes& times) {
+PipelineWalk walk_of(const PipelineShape& shape, const PassTimes& times) {
   const auto orders = walked_orders(shape);
-  if (orders == nullptr) return std::nullopt;
+  if (orders == nullptr) return {};
   const ChunkPlacement placement(shape.schedule, shape.stages, shape.interleave);
   std::vector<std::vector<PerPass<Seconds>>> passes(at_index(shape.stages));
   for (int stage = 0; stage < shape.stages; ++stage) {
@@ -253,6 +244,7 @@ Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& known) {
   const ChunkPlacement placement(shape.schedule, shape.stages, shape.interleave);
   const Paths paths = paths_of(placement, shape.stages, times);
   const bool parted = splits_backward(shape.schedule), in_pairs = shape.schedule == PipelineSchedule::dualpipe;
+  const bool is_walked = walk != nullptr && !walk->stages.empty();
   const double each = shape.micro_batches * (in_pairs ? 0.5 : 1.0);
   Seconds longest, updated, with_update, late_begin = Seconds::infinity();
   for (int stage = 0; stage < shape.stages; ++stage) {
@@ -272,7 +264,7 @@ Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& known) {
     }
     Seconds passes = head + std::max(work + (parted ? Seconds(0.0) : tail), weights);
     Seconds update = times.updates.empty() ? Seconds(0.0) : times.updates[at_index(stage)];
-    const PipelineWalk::Stage* walked = walk != nullptr ? &walk->stages[at_index(stage)] : nullptr;
+    const PipelineWalk::Stage* walked = is_walked ? &walk->stages[at_index(stage)] : nullptr;
     if (walked != nullptr) passes = std::max(passes, walked->end);
     if (ends != nullptr) {
       const StepEnds::Stage& own = ends->stages[at_index(stage)];
@@ -298,9 +290,9 @@ Seconds pipeline_bound(const PipelineShape& shape, const PipelineParts& known) {
 Seconds step_bound(const Step& step) {
   const PassTimes times = pass_times(step);
   const PipelineShape shape{step.schedule, step.stage_count(), step.interleave, step.micro_batches};
-  const std::optional<PipelineWalk> walk = walk_of(shape, times);
+  const PipelineWalk walk = walk_of(shape, times);
   const StepEnds ends = ends_of(step);
-  return pipeline_bound(shape, {times, walk ? &*walk : nullptr, &ends}) + step.slowest_replica;
+  return pipeline_bound(shape, {times, &walk, &ends}) + step.slowest_replica;
 }
 
 }  // namespace foretrain

@@ -3,7 +3,6 @@
 // uncontended network.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "model/parallelism/plan.hpp"
@@ -39,8 +38,8 @@ struct StepEnds {
 };
 StepEnds ends_of(const Step& step);
 
-/// When each stage can be done with its passes; nothing where there are too many.
-std::optional<PipelineWalk> walk_of(const PipelineShape& shape, const PassTimes& times);
+/// When each stage can be done with its passes; no stages where there are too many.
+PipelineWalk walk_of(const PipelineShape& shape, const PassTimes& times);
 
 /// What is known of a pipeline: the first alone, or more. `times` may be below what the passes take.
 struct PipelineParts {

@@ -6,27 +6,59 @@
 
 namespace foretrain {
 
-std::string_view key_of(PlanDimension dimension) {
-  static constexpr std::array<std::string_view, plan_dimension_count> keys = {"plan.tensor",
-                                                                              "plan.context",
-                                                                              "plan.expert",
-                                                                              "plan.pipeline",
-                                                                              "plan.data",
-                                                                              "plan.order",
-                                                                              "workload.train.micro_batch",
-                                                                              "workload.train.recompute",
-                                                                              "plan.sequence_parallel",
-                                                                              "plan.schedule",
-                                                                              "plan.interleave",
-                                                                              "plan.zero",
-                                                                              "plan.offload",
-                                                                              "plan.sync.algorithm",
-                                                                              "plan.sync.servers",
-                                                                              "plan.sync.placement",
-                                                                              "plan.sync.bucket",
-                                                                              "plan.sync.overlap"};
-  return keys[static_cast<std::size_t>(dimension)];
+namespace {
+
+std::string text_of(int number) { return std::to_string(number); }
+std::string text_of(bool flag) { return flag ? "true" : "false"; }
+template <typename E>
+std::string text_of(E word) {
+  return std::string(name(word));
 }
+
+template <auto member>
+std::string value_of_member(const PlanPoint& point) {
+  return text_of(point.*member);
+}
+/// Of the words that a place among them stands for; empty: as the scenario states.
+template <auto member, const auto& words>
+std::string word_of_member(const PlanPoint& point) {
+  const int place = point.*member;
+  return place < 0 ? "" : std::string(words[static_cast<std::size_t>(place)]);
+}
+/// Without servers: nothing.
+template <auto member>
+std::string value_of_servers(const PlanPoint& point) {
+  return point.servers > 0 ? text_of(point.*member) : "";
+}
+
+struct DimensionRow {
+  std::string_view key;
+  std::string (*value)(const PlanPoint& point);
+};
+/// In the order of PlanDimension.
+constexpr std::array<DimensionRow, plan_dimension_count> dimension_rows = {
+    {{"plan.tensor", value_of_member<&PlanPoint::tensor>},
+     {"plan.context", value_of_member<&PlanPoint::context>},
+     {"plan.expert", value_of_member<&PlanPoint::expert>},
+     {"plan.pipeline", value_of_member<&PlanPoint::pipeline>},
+     {"plan.data", value_of_member<&PlanPoint::data>},
+     {"plan.order", word_of_member<&PlanPoint::order, plan_orders>},
+     {"workload.train.micro_batch", value_of_member<&PlanPoint::micro_batch>},
+     {"workload.train.recompute", value_of_member<&PlanPoint::recompute>},
+     {"plan.sequence_parallel", value_of_member<&PlanPoint::sequence_parallel>},
+     {"plan.schedule", value_of_member<&PlanPoint::schedule>},
+     {"plan.interleave", value_of_member<&PlanPoint::interleave>},
+     {"plan.zero", value_of_member<&PlanPoint::zero>},
+     {"plan.offload", word_of_member<&PlanPoint::offload, plan_offloads>},
+     {"plan.sync.algorithm", value_of_member<&PlanPoint::algorithm>},
+     {"plan.sync.servers", value_of_servers<&PlanPoint::servers>},
+     {"plan.sync.placement", value_of_servers<&PlanPoint::placement>},
+     {"plan.sync.bucket", word_of_member<&PlanPoint::bucket, plan_buckets>},
+     {"plan.sync.overlap", value_of_member<&PlanPoint::overlap>}}};
+
+}  // namespace
+
+std::string_view key_of(PlanDimension dimension) { return dimension_rows[static_cast<std::size_t>(dimension)].key; }
 
 PlanDimensions PlanDimensions::all() {
   PlanDimensions dimensions;
@@ -51,34 +83,11 @@ Plan::Offload offload_of(int number) {
 }
 
 std::vector<std::string> overrides_of(const PlanPoint& point, const PlanDimensions& chosen) {
-  using enum PlanDimension;
   std::vector<std::string> overrides;
-  const auto add = [&](PlanDimension dimension, const auto& value) {
-    if (chosen.has(dimension)) overrides.push_back(fmt::format("{}={}", key_of(dimension), value));
-  };
-  const auto add_word = [&](PlanDimension dimension, const auto& words, int number) {
-    if (number >= 0) add(dimension, words[static_cast<std::size_t>(number)]);
-  };
-  add(tensor, point.tensor);
-  add(context, point.context);
-  add(expert, point.expert);
-  add(pipeline, point.pipeline);
-  add(data, point.data);
-  add_word(order, plan_orders, point.order);
-  add(micro_batch, point.micro_batch);
-  add(recompute, name(point.recompute));
-  add(sequence_parallel, point.sequence_parallel);
-  add(schedule, name(point.schedule));
-  add(interleave, point.interleave);
-  add(zero, point.zero);
-  add_word(offload, plan_offloads, point.offload);
-  add(algorithm, name(point.algorithm));
-  if (point.servers > 0) {
-    add(servers, point.servers);
-    add(server_placement, name(point.placement));
+  for (std::size_t i = 0; i < dimension_rows.size(); ++i) {
+    const std::string value = chosen.has(static_cast<PlanDimension>(i)) ? dimension_rows[i].value(point) : "";
+    if (!value.empty()) overrides.push_back(fmt::format("{}={}", dimension_rows[i].key, value));
   }
-  add_word(bucket, plan_buckets, point.bucket);
-  add(overlap, point.overlap);
   return overrides;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,19 +18,10 @@ using RunTasks =
 std::vector<std::string> run_tasks_here(std::size_t count, const std::function<std::string(std::size_t)>& task);
 
 struct PlanSearch {
-  /// Layouts: first all are outlined, then those that may hold one of the best plans refined, then settled.
-  struct Work {
-    std::size_t outlined = 0, refined = 0, settled = 0;
-    std::size_t to_refine = 0;
-    /// What is left to settle over what has been, each layout by how far its bound lies below the worst of the best
-    /// plans: the more, the more of its plans lie between. Nothing before one has been settled.
-    std::optional<double> left_to_settle;
-  };
-
   PlanCounts counts;       ///< plans that are settled
   std::int64_t plans = 0;  ///< in the whole space
   std::size_t layouts = 0;
-  Work work;
+  std::size_t settled = 0;                  ///< layouts, those among them that cannot hold one of the best plans
   bool complete = true;                     ///< else the user has interrupted the search
   std::vector<PlanCandidate> best, misses;  ///< the best first
 };

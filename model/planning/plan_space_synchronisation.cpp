@@ -6,9 +6,9 @@
 #include "model/base/number.hpp"
 #include "model/base/words.hpp"
 #include "model/planning/plan_space.hpp"
+#include "model/scenario/keys/keys.hpp"
 #include "model/scenario/overrides.hpp"
-#include "model/scenario/plan/trainer_reader.hpp"
-#include "model/scenario/server_keys.hpp"
+#include "model/scenario/plan/plan_reader.hpp"
 
 namespace foretrain {
 
@@ -19,7 +19,7 @@ std::string PlanSpace::sync_without_servers(const YamlNode& document) {
   std::string kept;
   bool any = false;
   for (const YamlEntry& entry : sync->entries) {
-    const bool left_out = is_server_key(entry.key);
+    const bool left_out = keys::is_server_key(entry.key);
     any = any || left_out;
     if (left_out || !entry.value.is_scalar() || entry.key == "algorithm") continue;
     kept += fmt::format("{}{}: {}", kept.empty() ? "" : ", ", entry.key, entry.value.scalar);
@@ -36,9 +36,10 @@ void PlanSpace::ask_trainer(const Cluster& cluster) {
       apply_override(asked, parse_override(text));
     }
     try {
-      const YamlNode answer = with_trainer(asked, cluster).document;
-      const YamlNode* gradients = answer.at("plan.zero.gradients");
-      scatters_ = scatters_ || (gradients != nullptr && gradients->scalar == foretrain::name(ZeroGradients::scattered));
+      ReadWorkload workload = read_workload(Field(*asked.at("workload"), "workload"), cluster);
+      Plan plan = read_stated_plan(Field(*asked.at("plan"), "plan"));
+      apply_framework(asked, cluster, std::get<TrainWorkload>(workload.workload), plan);
+      scatters_ = scatters_ || (level == 2 && plan.zero_gradients == ZeroGradients::scattered);
     } catch (const ScenarioError&) {
       in_pipelines_[at_index(level)] = false;
     }

@@ -125,17 +125,6 @@ std::vector<CatalogueEntry> list(CatalogueSection section) {
   return entries;
 }
 
-/// The files of a section, without those of parts that lie beside the nodes.
-std::vector<std::string> names_in(CatalogueSection section) {
-  std::vector<std::string> names;
-  for (const fs::path& file : yaml_files(folder(section))) names.push_back(file.stem().string());
-  for (const char* table :
-       {"links", "cards", "matrix_library", "storage", "architectures", "failures", "prices", "energy"}) {
-    std::erase(names, table);
-  }
-  return names;
-}
-
 /// What people remember of a name: llama370b of Llama-3-70B.
 std::string core_of(std::string_view name) {
   std::string core = to_lower(name);
@@ -244,15 +233,16 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
 
 fs::path catalogue_file(CatalogueSection section, const Field& name) {
   if (is_path(name.text())) return referenced_file(name);
-  fs::path file = folder(section) / (name.text() + ".yaml");
-  if (look_at(file.string()).is_regular()) return file;
+  const std::string written = fmt::format("{}/{}/{}.yaml", data_directory().native(), row(section).folder, name.text());
+  if (look_at(written).is_regular()) return written;
+  fs::path file = written;
   if (section == CatalogueSection::run) {
     file.replace_filename(named_by_topic(name.text()) + ".yaml");
     if (look_at(file.string()).is_regular()) return file;
   }
   file.replace_filename(named_by_alias(section, name.text()) + ".yaml");
   if (look_at(file.string()).is_regular()) return file;
-  const std::vector<std::string> known = names_in(section);
+  const std::vector<std::string> known = catalogue_names(list(section));
   if (const auto same = only_spelling(name.text(), known)) return file.replace_filename(*same + ".yaml");
   std::vector<std::string> shorter;
   if (const YamlNode* names = short_names(section)) {

@@ -9,7 +9,7 @@
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
-#include "model/scenario/server_keys.hpp"
+#include "model/scenario/keys/keys.hpp"
 
 namespace foretrain {
 
@@ -68,9 +68,10 @@ YamlNode* element_with_id(YamlNode& list, std::string_view id) {
 
 /// Leaves out what the file says of parameter servers where an override chooses an algorithm that has none.
 void leave_out_servers(YamlNode& synchronisation, const Override& algorithm, const std::string& file) {
-  if (algorithm.where.file == file || !has_no_servers(trim(algorithm.value))) return;
-  std::erase_if(synchronisation.entries,
-                [&](const YamlEntry& entry) { return entry.value.where.file == file && is_server_key(entry.key); });
+  if (algorithm.where.file == file || !keys::has_no_servers(trim(algorithm.value))) return;
+  std::erase_if(synchronisation.entries, [&](const YamlEntry& entry) {
+    return entry.value.where.file == file && keys::is_server_key(entry.key);
+  });
 }
 
 }  // namespace

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <new>
+#include <tuple>
 #include <utility>
 
 #include "model/base/files.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/seen_files.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
@@ -191,9 +194,27 @@ void refuse_surprises(std::string_view text, const std::string& file) {
   }
 }
 
+/// JSON writes characters beyond 16 bits as two escapes (surrogates), YAML as one.
+std::string with_joined_surrogates(std::string text) {
+  constexpr std::size_t length = 6;  // of one escape
+  const auto unit_at = [&](std::size_t at) -> unsigned {
+    unsigned unit = 0;
+    if (at + length > text.size() || text.compare(at, 2, "\\u") != 0) return 0;
+    std::from_chars(text.data() + at + 2, text.data() + at + length, unit, 16);
+    return unit;
+  };
+  for (std::size_t at = text.find('\\'); at != std::string::npos; at = text.find('\\', at + 2)) {
+    const unsigned high = unit_at(at), low = unit_at(at + length);
+    if (high < 0xd800 || high > 0xdbff || low < 0xdc00 || low > 0xdfff) continue;
+    text.replace(at, 2 * length, fmt::format("\\U{:08x}", 0x10000 + ((high - 0xd800) << 10U) + (low - 0xdc00)));
+  }
+  return text;
+}
+
 [[noreturn]] void throw_yaml_error(const yaml_parser_t& parser, std::string_view text, const std::string& file) {
-  const SourcePosition where{file, static_cast<int>(parser.problem_mark.line) + 1,
-                             static_cast<int>(parser.problem_mark.column) + 1};
+  const std::string_view context = parser.context != nullptr ? parser.context : "";
+  const yaml_mark_t& mark = context.ends_with("quoted scalar") ? parser.context_mark : parser.problem_mark;
+  const SourcePosition where{file, static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1};
   if (const int line = line_with_tab_indent(text, where.line); line > 0) {
     throw ScenarioError({file, line, 1}, "", "this line is indented with a tab", "spaces for indentation");
   }
@@ -203,6 +224,27 @@ void refuse_surprises(std::string_view text, const std::string& file) {
   }
   throw ScenarioError(where, "", fmt::format("not valid YAML: {}", problem),
                       "`key: value` lines, indented by spaces; every quote and every bracket closed");
+}
+
+/// Parses what holds characters of texts alone.
+YamlNode parse_text(std::string text, const std::string& file) {
+  refuse_surprises(text, file);
+  if (text.starts_with('{') || text.starts_with('[')) text = with_joined_surrogates(std::move(text));
+  yaml_parser_t parser;
+  if (yaml_parser_initialize(&parser) == 0) throw std::bad_alloc();
+  const std::unique_ptr<yaml_parser_t, decltype(&yaml_parser_delete)> freed(&parser, &yaml_parser_delete);
+  yaml_parser_set_input_string(&parser, reinterpret_cast<const yaml_char_t*>(text.data()), text.size());
+  TreeBuilder builder(file);
+  for (bool ended = false; !ended;) {
+    Event event;
+    if (yaml_parser_parse(&parser, &event) == 0) throw_yaml_error(parser, text, file);
+    builder.take(event);
+    ended = event.type == YAML_STREAM_END_EVENT;
+  }
+  if (!builder.started()) {
+    throw ScenarioError({file, 0, 0}, "", "the file is empty", "keys and their values, as `key: value`");
+  }
+  return std::move(builder).take();
 }
 
 /// A session's documents. Older versions stay, because callers hold references to them.
@@ -257,6 +299,19 @@ std::string_view YamlNode::kind_name() const {
   return "nothing";
 }
 
+std::uint64_t YamlNode::hash() const {
+  std::uint64_t hash = hash_of(scalar, where.line, where.column);
+  for (const YamlNode& item : items) hash = hash_of(hash, item.hash());
+  for (const YamlEntry& entry : entries) hash = hash_of(hash, entry.key, entry.value.hash());
+  return hash;
+}
+
+bool YamlNode::operator==(const YamlNode& other) const {
+  const auto place = [](const YamlNode& node) { return std::tie(node.where.line, node.where.column, node.where.file); };
+  return kind == other.kind && scalar == other.scalar && place(*this) == place(other) && items == other.items &&
+         entries == other.entries;
+}
+
 YamlNode yaml_scalar(std::string text, SourcePosition where) {
   YamlNode node;
   node.kind = YamlNode::Kind::scalar;
@@ -283,29 +338,14 @@ void set_position(YamlNode& node, const SourcePosition& where) {
 
 YamlNode parse_yaml(std::string_view text, const std::string& file) {
   require_text(text, file);
-  refuse_surprises(text, file);
-  yaml_parser_t parser;
-  if (yaml_parser_initialize(&parser) == 0) throw std::bad_alloc();
-  const std::unique_ptr<yaml_parser_t, decltype(&yaml_parser_delete)> freed(&parser, &yaml_parser_delete);
-  yaml_parser_set_input_string(&parser, reinterpret_cast<const yaml_char_t*>(text.data()), text.size());
-  TreeBuilder builder(file);
-  for (bool ended = false; !ended;) {
-    Event event;
-    if (yaml_parser_parse(&parser, &event) == 0) throw_yaml_error(parser, text, file);
-    builder.take(event);
-    ended = event.type == YAML_STREAM_END_EVENT;
-  }
-  if (!builder.started()) {
-    throw ScenarioError({file, 0, 0}, "", "the file is empty", "a YAML mapping with `cluster:` and `workload:`");
-  }
-  return std::move(builder).take();
+  return parse_text(std::string(text), file);
 }
 
 const YamlNode& cached_yaml_file(const std::string& path) {
   const FileState file = look_at(path);
   std::vector<Documents::Version>& versions = session().part<Documents>().versions[path];
   if (!file.is_there() || versions.empty() || versions.back().file != file) {
-    versions.push_back({file, std::make_unique<const YamlNode>(parse_yaml(read_text_file(path), path))});
+    versions.push_back({file, std::make_unique<const YamlNode>(parse_text(read_text_file(path), path))});
   }
   return *versions.back().document;
 }

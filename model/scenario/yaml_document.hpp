@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,12 +44,16 @@ struct YamlNode {
   void erase(std::string_view dotted_key);
   /// "a mapping", "a list", "a value", "nothing".
   [[nodiscard]] std::string_view kind_name() const;
+  [[nodiscard]] std::uint64_t hash() const;
+  bool operator==(const YamlNode&) const;
 };
 
 struct YamlEntry {
   std::string key;
   SourcePosition where;  ///< where the key stands
   YamlNode value;
+
+  bool operator==(const YamlEntry& other) const { return key == other.key && value == other.value; }
 };
 
 YamlNode yaml_scalar(std::string text, SourcePosition where);

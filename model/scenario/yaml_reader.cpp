@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/unknown_keys.hpp"
 
 namespace foretrain {
@@ -49,6 +49,12 @@ double Field::number(Zero zero) const {
 
 bool Field::flag() const { return parse(parse_flag); }
 
+MappingReader Field::chosen(const keys::Mapping& table, std::string_view word) const {
+  const YamlEntry* decides = node_->find(table.decides);
+  return {*this, keys::keys_of({.kind = keys::Form::Kind::mapping, .mapping = &table},
+                               decides != nullptr ? decides->value.scalar : word)};
+}
+
 std::vector<Field> Field::list() const {
   if (!node_->is_sequence()) fail(fmt::format("{} where a list belongs", node_->kind_name()), "a list: [ … ]");
   std::vector<Field> fields;
@@ -61,20 +67,6 @@ std::vector<Field> Field::list() const {
 std::vector<Field> Field::list_or_one() const {
   if (node_->is_scalar()) return {*this};
   return list();
-}
-
-Field::WordWithNumber Field::word_with_number(int least) const {
-  const std::string_view whole = text();
-  const std::size_t open = whole.find('(');
-  if (open == std::string_view::npos) return {whole, std::nullopt};
-  int number = 0;
-  const char* const last = whole.data() + whole.size() - 1;
-  const auto [rest, status] = std::from_chars(whole.data() + open + 1, last, number);
-  if (*last != ')' || rest != last || status != std::errc() || number < least) {
-    fail(fmt::format("\"{}\" is not a word with a number", whole),
-         fmt::format("for example {}(4)", whole.substr(0, open)));
-  }
-  return {whole.substr(0, open), number};
 }
 
 void Field::fail(std::string got, std::string expected) const {
@@ -138,10 +130,34 @@ SourcePosition MappingReader::where(std::string_view key) const {
 
 std::string MappingReader::path(std::string_view key) const { return join_path(field_.path(), key); }
 
-void MappingReader::fill(void* record, const void* type) const {
+void Field::fill(const keys::Key& key, void* record) const {
+  const keys::Member& member = key.member;
+  const auto set = [&](const Field& value, std::size_t item) {
+    value.parse([&](const std::string& text) { member.set(record, text, key, item); });
+  };
+  const auto forms = key.value.forms();
+  if (member.part != nullptr && (is_mapping() || member.set == nullptr)) {
+    const auto form = std::ranges::find_if(forms, [](const keys::Form& one) { return one.mapping != nullptr; });
+    mapping(*form->mapping).fill(member.part(record));
+  } else if (std::ranges::all_of(forms, [](const keys::Form& one) { return one.shape == keys::Form::Shape::one; })) {
+    set(*this, 0);
+  } else {
+    const std::vector<Field> items = forms.front().shape == keys::Form::Shape::list ? list() : list_or_one();
+    fail_if(items.empty(), "an empty list", "at least one value, or leave the key out");
+    for (std::size_t i = 0; i < items.size(); ++i) set(items[i], i);
+  }
+}
+
+void MappingReader::fill(const keys::Record& record) const {
+  auto* const asked = session().part_if_there<AskedKeys>();
   for (const keys::Key* key : keys_) {
-    if (key->member.record != type || (!has(key->name) && !key->needed())) continue;
-    (*this)[key->name].parse([&](const std::string& text) { key->member.set(record, text, *key); });
+    if (key->member.record != record.type) continue;
+    if (asked != nullptr) asked->keys.insert(key);
+    if (key->needed()) {
+      field_.at(key->name).fill(*key, record.record);
+    } else if (const YamlEntry* entry = field_.node().find(key->name)) {
+      field_.below(*entry).fill(*key, record.record);
+    }
   }
 }
 

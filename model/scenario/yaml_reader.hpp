@@ -2,6 +2,8 @@
 // beforehand. Every complaint is a ScenarioError with file, line, column and the dotted key.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -21,6 +23,10 @@
 #include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
+
+/// A text made of values, which the compiler checks.
+template <typename... Args>
+using Format = fmt::format_string<const std::type_identity_t<Args>&...>;
 
 /// A session that has this part puts down in it which keys readers ask for.
 struct AskedKeys {
@@ -50,12 +56,6 @@ class Field {
   [[nodiscard]] bool flag(std::string_view no, std::string_view yes) const;
   /// One of these words, and its place among them.
   [[nodiscard]] std::size_t word(std::span<const std::string_view> words) const;
-  /// "bounded(4)" is "bounded" and 4, "none" is "none" and nothing.
-  struct WordWithNumber {
-    std::string_view word;
-    std::optional<int> number;
-  };
-  [[nodiscard]] WordWithNumber word_with_number(int least) const;
   /// See parse_quantity for the units.
   template <typename Q>
   [[nodiscard]] Q quantity(Zero zero = Zero::refused) const;
@@ -71,10 +71,16 @@ class Field {
   /// A mapping with the keys of these tables and no others.
   template <std::same_as<keys::Mapping>... Tables>
   [[nodiscard]] MappingReader mapping(const Tables&... tables) const;
+  /// A mapping with this table's keys and those of the variants that its deciding key chooses; `word`: where it is left
+  /// out.
+  [[nodiscard]] MappingReader chosen(const keys::Mapping& table, std::string_view word = "") const;
   /// The values of a list, paths "key[0]", "key[1]", ….
   [[nodiscard]] std::vector<Field> list() const;
   /// Like list(), where a lone scalar counts as a list of one.
   [[nodiscard]] std::vector<Field> list_or_one() const;
+
+  /// Puts the value into the member of a record that the key fills.
+  void fill(const keys::Key& key, void* record) const;
 
   /// Runs a parser of model/base/units on the text and adds the position to its complaints.
   template <typename Parse>
@@ -82,6 +88,12 @@ class Field {
 
   [[noreturn]] void fail(std::string got, std::string expected) const;
   void fail_if(bool wrong, std::string_view got, std::string_view expected) const;
+  /// The same with texts that are made of values.
+  template <typename... Args>
+    requires(sizeof...(Args) > 0)
+  void fail_if(bool wrong, Format<Args...> got, Format<Args...> expected, const Args&... args) const {
+    if (wrong) fail(fmt::format(got, args...), fmt::format(expected, args...));
+  }
 
  private:
   const YamlNode* node_;
@@ -107,8 +119,9 @@ class MappingReader {
   /// Fills the members of a record that keys of this mapping are bound to (keys::member), where they are stated.
   template <typename Record>
   void fill(Record& record) const {
-    fill(&record, &keys::type_of_record<Record>);
+    fill(keys::Record{&record, &keys::type_of_record<Record>});
   }
+  void fill(const keys::Record& record) const;
 
   [[nodiscard]] std::int64_t integer_or(std::string_view key, std::int64_t fallback, IntegerRange range = {}) const {
     return value_or(key, fallback, [&](const Field& value) { return value.integer(range); });
@@ -141,6 +154,12 @@ class MappingReader {
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
   void fail_if(bool wrong, std::string_view key, std::string_view got, std::string_view expected) const;
+  template <typename... Args>
+    requires(sizeof...(Args) > 0)
+  void fail_if(bool wrong, std::string_view key, Format<Args...> got, Format<Args...> expected,
+               const Args&... args) const {
+    if (wrong) fail(key, fmt::format(got, args...), fmt::format(expected, args...));
+  }
   /// Complains about the first of these keys that is stated.
   void refuse(std::initializer_list<std::string_view> keys, std::string_view got, std::string_view expected) const;
 
@@ -152,7 +171,6 @@ class MappingReader {
     return value ? read(*value) : fallback;
   }
   void require_known(std::string_view key) const;
-  void fill(void* record, const void* type) const;
 
   Field field_;
   std::vector<const keys::Key*> keys_;

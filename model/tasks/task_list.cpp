@@ -1,13 +1,14 @@
 #include "model/tasks/task_list.hpp"
 
+#include <array>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "model/base/error.hpp"
 #include "model/cost/launches.hpp"
-#include "model/tasks/front_end.hpp"
 #include "model/tasks/model_call.hpp"
 #include "model/tasks/task_blocks.hpp"
 
@@ -27,6 +28,60 @@ struct Launched {
   std::size_t at_once = 1;  ///< kernels handed over together
   bool repetitions_together = false;
   ResourceId thread = 0, stream = 0;
+};
+
+/// Adds submissions to a graph. Each is a task of the host thread, then the launch latency, during which other launches
+/// may be on their way, then its work in the order of its stream. A stream holds HostConstants::queue_launches
+/// submissions; the next one's dispatch waits until the first of them has ended.
+class FrontEnd {
+ public:
+  FrontEnd(TaskGraph::Builder& builder, const HostConstants& constants, Recipes recipes)
+      : builder_(builder), constants_(constants), recipes_(recipes) {}
+
+  /// What a host thread hands over at once: one kernel, one copy, or a CUDA graph of many kernels. The thread waits for
+  /// `host_after` before it launches, the stream for `stream_after` (events) before the first of the work. The tasks of
+  /// the work, in order.
+  std::vector<TaskId> submit(const Launched& launched, std::span<const BlockId> work, std::vector<TaskId> host_after,
+                             std::vector<TaskId> stream_after, int repetition) {
+    if (path_ < 0) add_path();
+    std::vector<TaskId>& ends = ends_[launched.stream];
+    const auto depth = static_cast<std::size_t>(constants_.queue_launches);
+    if (ends.size() >= depth) host_after.push_back(ends[ends.size() - depth]);
+    const TaskId dispatch = builder_.add_task({launched.dispatch, launched.thread, repetition}, host_after);
+    stream_after.push_back(builder_.add_task({latency_, path_, repetition}, std::array{dispatch}));
+    std::vector<TaskId> tasks;
+    for (const BlockId block : work) {
+      // Within a submission the stream's order is enough.
+      tasks.push_back(builder_.add_task({block, launched.stream, repetition}, stream_after));
+      stream_after.clear();
+    }
+    ends.push_back(tasks.back());
+    last_of_thread_[launched.thread][launched.stream] = tasks.back();
+    return tasks;
+  }
+
+  /// Adds the last task of each stream that this thread has launched: what it waits for when it synchronises.
+  void append_launched_by(ResourceId thread, std::vector<TaskId>& tasks) const {
+    const auto found = last_of_thread_.find(thread);
+    if (found == last_of_thread_.end()) return;
+    for (const auto& [stream, task] : found->second) tasks.push_back(task);
+  }
+
+ private:
+  void add_path() {
+    path_ = builder_.add_resource({"launches", Resource::Kind::launch_path, 0, Resource::Order::at_once});
+    Block block{"launch", Category::host, launch_latency(constants_)};
+    if (recipes_ == Recipes::kept) block.recipe = recipe_of(HostWork{.action = Action::launch});
+    latency_ = builder_.add_block(std::move(block));
+  }
+
+  TaskGraph::Builder& builder_;
+  const HostConstants& constants_;
+  Recipes recipes_;
+  ResourceId path_ = -1;
+  BlockId latency_ = -1;
+  std::map<ResourceId, std::vector<TaskId>> ends_;                     ///< by stream: of each submission
+  std::map<ResourceId, std::map<ResourceId, TaskId>> last_of_thread_;  ///< by thread and stream
 };
 
 /// A task's blocks and queues, made once.
@@ -184,10 +239,10 @@ std::vector<TaskId> TaskListBuilder::predecessors(const Entry& entry, std::size_
 
 /// Waits for what the thread has launched; a thread that launches nothing waits for `after` alone, at once.
 void TaskListBuilder::add_synchronize(Entry& entry, std::vector<TaskId> after) {
-  const std::vector<TaskId> launched = front_end_.launched_by(entry.on);
+  const std::size_t named = after.size();
+  front_end_.append_launched_by(entry.on, after);
   BlockId block = entry.block;
-  if (!launched.empty()) {
-    after.insert(after.end(), launched.begin(), launched.end());
+  if (after.size() > named) {
     if (entry.awaiting < 0) {
       entry.awaiting = host_block(entry.task->id, synchronize_time(scenario_.calibration.host), {Action::synchronize});
     }
@@ -213,11 +268,8 @@ void TaskListBuilder::add_launches(Entry& entry) {
     }
     std::vector<TaskId> done;
     for (std::size_t first = 0; first < kernels.size(); first += at_once) {
-      done = front_end_.submit(
-          work.thread, work.stream,
-          {work.dispatch, std::span(kernels).subspan(first, at_once), host_after, stream_after, repetition});
-      host_after.clear();
-      stream_after.clear();
+      done = front_end_.submit(work, std::span(kernels).subspan(first, at_once), std::exchange(host_after, {}),
+                               std::exchange(stream_after, {}), repetition);
     }
     if (work.wait >= 0) {
       done.push_back(builder_.add_task({work.wait, work.thread, repetition}, std::vector{done.back()}));

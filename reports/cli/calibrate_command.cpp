@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "reports/cli/gpu_program.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plot.hpp"
+#include "reports/figure/plot_cases.hpp"
 #include "reports/measured/text_fit.hpp"
 #include "reports/print/table.hpp"
 #include "validate/fit/gpu_fit.hpp"
@@ -134,7 +134,7 @@ ExitStatus calibrate_gpu(const CalibrateCommand& command, const std::vector<std:
   const std::optional<YamlNode> cpu = own_cpu(here && !command.hardware.empty());
   const GpuCalibration fit = fit_gpu(raw, cpu ? &*cpu : nullptr);
   write_file(command.output, to_json(fit));
-  if (!command.hardware.empty()) write_file(command.hardware, readable_yaml(fit.node));
+  if (!command.hardware.empty()) write_file(command.hardware, fit.node);
   complain_about(fit.not_understood);
   print_page(to_text(fit));
   const bool met = std::ranges::all_of(fit.bars, [](const AccuracyBar& bar) { return bar.points == 0 || bar.met(); });
@@ -195,8 +195,8 @@ std::string fitted_note(const Cpu& cpu) {
          "\n";
 }
 
-/// The description's caches and vector units matter to these.
-bool of_processor(std::string_view part) { return part == "memory" || part == "compute"; }
+/// The description's caches matter to these.
+bool of_processor(std::string_view part) { return part == "memory"; }
 
 /// Where no row has a sample, why not.
 std::optional<std::string> nothing_measured(const CalibrationReport& report) {
@@ -272,51 +272,35 @@ ExitStatus run(const CalibrateCommand& command) {
   return passed ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
-/// Powers of two from the least to the greatest.
-std::vector<Tic> binary_tics(double least, double greatest) {
-  std::vector<Tic> tics;
-  for (double size = std::exp2(std::ceil(std::log2(least))); size <= greatest; size *= 2.0) {
-    tics.push_back({size, format_binary_bytes(Bytes(size))});
-  }
-  return tics;
-}
-
 /// Latency by working set: the prediction as a line, what was measured as points, the caches' sizes as marks.
 /// Predicted anew from the description in the file: the model may have become better since it was written.
-Panel panel_of(CalibrationReport report) {
+Figure latency_figure(CalibrationReport report) {
   const Node node = node_of_hardware_file(report.hardware);
   predict_rows(report, node);
-  Panel panel{.title = describe(report.machine),
-              .subtitle = "line: predicted; points: measured; dashed: size of a cache",
-              .width = 660,
-              .height = 290};
-  panel.x = {.name = "working set", .logarithmic = true, .unit = "B"};
-  panel.y = {.name = "time of one dependent load (ns)", .logarithmic = true, .grid = true};
-  Series predicted{.told = "load", .line = 2.0};
-  Series measured{.told = "load", .dot = Dot::own, .dot_size = 0.7, .measured = true};
+  CaseFigure cases{"working set", "time of one dependent load"};
   for (const BenchmarkRow& row : report.rows) {
     if (row.benchmark != "memory_latency_curve" || row.samples == 0 || !row.predicted) continue;
-    const double size = parse_quantity<Bytes>(row.parameters.at("working_set")).value();
-    predicted.points.push_back({size, *row.predicted * 1e9});
-    measured.points.push_back({size, row.reference() * 1e9});
+    const Bytes size = parse_quantity<Bytes>(row.parameters.at("working_set"));
+    add_point(cases, describe(report.machine), "load",
+              {size.value(), format_binary_bytes(size), Seconds(*row.predicted), Seconds(row.reference())});
   }
-  for (Series* series : {&predicted, &measured}) std::ranges::sort(series->points, {}, &Point::x);
-  if (!predicted.points.empty()) panel.x.tics = binary_tics(predicted.points.front().x, predicted.points.back().x);
-  panel.series = {std::move(predicted), std::move(measured)};
-  if (!node.cpu.hierarchy) return panel;
-  for (const CacheLevel& cache : node.cpu.hierarchy->caches) {
-    panel.levels.push_back({.at = cache.size.value(), .name = cache.name, .vertical = true});
+  Figure figure = to_figure(cases);
+  for (Panel& panel : figure.panels) {
+    panel.width = 660;
+    if (!node.cpu.hierarchy) continue;
+    for (const CacheLevel& cache : node.cpu.hierarchy->caches) {
+      panel.levels.push_back({.at = cache.size.value(), .name = cache.name, .vertical = true});
+    }
   }
-  return panel;
+  return figure;
 }
 
 }  // namespace
 
 void add_calibrate(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<CalibrateCommand>(
-      app, "calibrate",
-      "measure this machine's GPU and fit the model to it; without one its memory, processor, disk, loading", status,
-      run);
+      app, "calibrate", "measure this machine's GPU and fit the model to it; without one its memory, disk, loading",
+      status, run);
   add_text(command, "-o,--output", options.output, "CALIBRATION.json", "where every row is kept")->required();
   command.add_flag("--quick", options.quick, "less than a minute instead of five, and less exact");
   command
@@ -334,8 +318,8 @@ void add_calibrate(CLI::App& app, ExitStatus& status) {
 }
 
 ExitStatus plot_latency(const PlotOptions& options) {
-  Panel panel = panel_of(read_calibration_report(options.file()));
-  if (!panel.series.front().points.empty()) return draw(options, {.panels = {std::move(panel)}});
+  const Figure figure = latency_figure(read_calibration_report(options.file()));
+  if (!figure.panels.empty()) return draw(options, figure);
   throw UsageError("plot latency: " + options.file() + " has no rows of memory_latency_curve");
 }
 

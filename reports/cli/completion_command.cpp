@@ -1,7 +1,5 @@
 // `foretrain completion SHELL` prints what a shell has to read; that asks `foretrain complete` at each press of the
 // key.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -18,16 +16,6 @@
 namespace foretrain {
 
 namespace {
-
-/// "--name" of each name, or "-n".
-std::vector<std::string> written(const CLI::Option& option) {
-  std::vector<std::string> names;
-  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
-  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
-  return names;
-}
-
-bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
 /// "plan.tensor=" of every key, or, behind a key, what it may be: "plan.execution=eager".
 std::vector<std::string> settings(std::string_view begun) {
@@ -79,7 +67,7 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
       waiting = nullptr;
     } else if (words[i].starts_with("-")) {
       const CLI::Option* option = command->get_option_no_throw(words[i]);
-      if (option != nullptr && takes_value(*option)) waiting = option;
+      if (option != nullptr && option->get_items_expected_max() > 0) waiting = option;
     } else {
       const std::vector<const CLI::App*> deeper = visible_subcommands(*command);
       const auto named = std::ranges::find(deeper, words[i], &CLI::App::get_name);
@@ -88,9 +76,19 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
   }
   if (waiting != nullptr) return values_of(*waiting, words.back());
   std::vector<std::string> found;
+  if (const std::size_t equals = words.empty() ? std::string::npos : words.back().find('=');
+      equals != std::string::npos && words.back().starts_with("-")) {
+    const CLI::Option* option = command->get_option_no_throw(words.back().substr(0, equals));
+    if (option == nullptr) return found;
+    for (const std::string& value : values_of(*option, words.back().substr(equals + 1))) {
+      found.push_back(words.back().substr(0, equals + 1) + value);
+    }
+    return found;
+  }
   if (!words.empty() && words.back().starts_with("-")) {
     for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : written(*option)) found.push_back(name);
+      for (const std::string& name : option->get_lnames()) found.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) found.push_back("-" + name);
     }
     return found;
   }
@@ -100,81 +98,16 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
 
 namespace {
 
-/// A text between macros: what roff would take for an escape or a macro is made plain.
-std::string roff(std::string_view text) {
-  std::string plain;
-  for (const char c : text) {
-    if (c == '\\') {
-      plain += "\\e";
-    } else if (c == '-') {
-      plain += "\\-";
-    } else if ((c == '.' || c == '\'') && (plain.empty() || plain.back() == '\n')) {
-      plain += std::string("\\&") + c;
-    } else {
-      plain += c;
-    }
-  }
-  return plain;
-}
-
-std::string entry(const CLI::Option& option) {
-  const std::string type = option.get_items_expected_max() > 0 ? " " + option.get_type_name() : "";
-  const std::string name = option.get_positional() ? option.get_name(true) : option.get_name(false, true) + type;
-  return fmt::format(".TP\n.B {}\n{}\n", roff(name), roff(option.get_description()));
-}
-
-std::string section(const CLI::App& command, const std::string& name) {
-  std::string text = fmt::format(".SS {}\n{}\n", roff(name), roff(command.get_description()));
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_name() != "--help") text += entry(*option);
-  }
-  for (const CLI::App* deeper : visible_subcommands(command)) text += section(*deeper, name + " " + deeper->get_name());
-  return text;
-}
-
-/// The page of section 1 of the manual, in the macros of man(7).
-std::string manual_page(const CLI::App& app) {
-  std::string text = fmt::format(
-      R"(.TH FORETRAIN 1 "" "foretrain {0}" "User commands"
-.SH NAME
-foretrain \- how long a training step takes, and why
-.SH SYNOPSIS
-.B foretrain
-.I COMMAND
-[\fIOPTIONS\fR] ...
-.SH DESCRIPTION
-Predicts the step of a distributed training job from a scenario: cluster, model and plan in a YAML file. Results go to
-standard output, progress and warnings to standard error.
-.SH COMMANDS
-)",
-      FORETRAIN_VERSION);
-  for (const CLI::App* command : visible_subcommands(app)) text += section(*command, command->get_name());
-  text += R"(.SH EXIT STATUS
-.TP
-.B 0
-success
-.TP
-.B 1
-a prediction or a validation bar failed
-.TP
-.B 2
-bad input or usage; the message names file, line and column, what is wrong and what would be right
-.SH ENVIRONMENT
-.TP
-.B FORETRAIN_SCENARIOS
-the folder of the catalogue, where it is not found near the program
-.TP
-.B FORETRAIN_GPU_PROGRAMS
-the folder of foretrain-gpu, where it is not beside the program
-)";
-  return text;
-}
-
+// Words as blanks part them: readline's own end at "=", behind which alone it puts what is chosen.
 constexpr const char* bash = R"sh(# foretrain's completion for bash
 _foretrain() {
-  local IFS=$'\n'
-  COMPREPLY=($(compgen -W "$(foretrain complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" \
-    -- "${COMP_WORDS[COMP_CWORD]}"))
+  local line=${COMP_LINE:0:COMP_POINT} IFS=$' \t'
+  local -a words=($line)
+  [[ $line == *[[:blank:]] ]] && words+=("")
+  local word=${words[-1]} IFS=$'\n'
+  COMPREPLY=($(compgen -W "$(foretrain complete -- "${words[@]:1}" 2>/dev/null)" -- "$word"))
+  [[ $word == *=* && $COMP_WORDBREAKS == *=* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*=}"}"}")
+  [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 }
 complete -o default -F _foretrain foretrain
 )sh";
@@ -205,8 +138,6 @@ void add_completion(CLI::App& app, ExitStatus&) {
   for (const auto& [shell, script] : std::map<std::string, const char*>{{"bash", bash}, {"zsh", zsh}, {"fish", fish}}) {
     command->add_subcommand(shell, "for " + shell)->callback([script = script] { print(script); });
   }
-  // For whoever packs the program; people need not see it.
-  app.add_subcommand("manual", "")->group("")->callback([&app] { print(manual_page(app)); });
 }
 
 }  // namespace foretrain

@@ -156,7 +156,7 @@ double Progress::elapsed_seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
 }
 
-void Progress::advance_to(std::size_t done, std::size_t total, std::optional<double> seconds_left) {
+void Progress::advance_to(std::size_t done, std::size_t total) {
   done_ = done;
   total_ = total;
   const auto now = std::chrono::steady_clock::now();
@@ -165,7 +165,7 @@ void Progress::advance_to(std::size_t done, std::size_t total, std::optional<dou
   if (!terminal && done_ >= total_) return;
   told_ = now;
   const double rate = static_cast<double>(done_) / elapsed_seconds();
-  const double left = seconds_left.value_or(static_cast<double>(total_ - std::min(done_, total_)) / rate);
+  const double left = static_cast<double>(total_ - std::min(done_, total_)) / rate;
   std::string text = fmt::format("{} of {} {}, {} a second", done_, total_, what_, plain_number(rate));
   if (std::isfinite(left)) text += fmt::format(", {} left", format_seconds(Seconds(left)));
   if (terminal) {
@@ -196,7 +196,11 @@ std::vector<std::string> planned_overrides(const std::string& file, std::vector<
 }
 
 Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity) {
-  return read_planned_scenario(document, name, step_time_by(fidelity), finalists_by(fidelity));
+  YamlNode planned = document;
+  for (const std::string& chosen : auto_overrides(document, name, step_time_by(fidelity), finalists_by(fidelity))) {
+    apply_override(planned, parse_override(chosen));
+  }
+  return read_scenario(planned, name);
 }
 
 Scenario planned_file(const std::string& file, const std::vector<std::string>& overrides, Fidelity fidelity) {

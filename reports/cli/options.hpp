@@ -104,9 +104,8 @@ class Progress {
   explicit Progress(std::size_t total, std::string what = "predictions");
   /// One more is done.
   void advance() { advance_to(done_ + 1, total_); }
-  /// So many of so many are done; what is left takes as long as its share, or as is said;
-  /// infinity: nobody knows.
-  void advance_to(std::size_t done, std::size_t total, std::optional<double> seconds_left = std::nullopt);
+  /// So many of so many are done.
+  void advance_to(std::size_t done, std::size_t total);
   [[nodiscard]] double elapsed_seconds() const;
 
  private:

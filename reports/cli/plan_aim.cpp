@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/planning/machine_use.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/told.hpp"
@@ -126,6 +128,10 @@ std::vector<Hardware> hardware_of(const HardwareChoice& choice) {
     const bool stepped = choice.nodes.find_first_of("x+,") != std::string::npos;
     const bool range = choice.nodes.find("..") != std::string::npos;
     variations.push_back(parse_variation("cluster.nodes=" + choice.nodes + (range && !stepped ? "x2" : "")));
+    for (const std::string& nodes : variations.back().values) {
+      if (std::atof(nodes.c_str()) <= static_cast<double>(most_nodes)) continue;
+      throw UsageError(fmt::format("--nodes {}: {} nodes; at most {}", choice.nodes, nodes, most_nodes));
+    }
   }
   for (const std::string& text : choice.networks) variations.push_back(parse_variation("cluster.network." + text));
   std::vector<Hardware> all(1);
@@ -155,7 +161,6 @@ std::vector<Hardware> uses_of(const Hardware& hardware, const std::string& file,
   std::vector<Hardware> all;
   for (const MachineUse& use : uses) {
     Hardware& one = all.emplace_back(hardware);
-    one.all_gpus = uses.front().used;
     one.overrides = hardware.machines;
     one.overrides.insert(one.overrides.end(), use.overrides.begin(), use.overrides.end());
     if (uses.size() == 1) continue;

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "model/planning/plan_objective.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/scenario/scenario.hpp"
 #include "reports/studies/plan_limits.hpp"
@@ -50,7 +49,6 @@ struct Hardware {
   std::vector<std::string> overrides;  ///< these, and how many of their GPUs train
   std::string label;
   std::string name;  ///< the label without how many of their GPUs train
-  int all_gpus = 0;  ///< of a machine that may train
 };
 
 /// All combinations of nodes, their number and networks; one without anything where nothing varies. Throws UsageError.

@@ -16,12 +16,10 @@
 #include "model/hardware/topology.hpp"
 #include "model/job/published_uncertainty.hpp"
 #include "model/planning/least_machines.hpp"
-#include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/effects.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plan_aim.hpp"
-#include "reports/cli/search_progress.hpp"
 #include "reports/cli/told.hpp"
 #include "reports/cli/workers.hpp"
 #include "sim/simulate.hpp"
@@ -43,15 +41,6 @@ struct PlanOptions {
   std::size_t top = 200;
   int jobs = 1;
 };
-
-RankedPlan::Machines machines_of(const Cluster& cluster) {
-  RankedPlan::Machines machines{cluster.node.name, cluster.gpus(), {}, network_limits(cluster, Topology(cluster))};
-  for (int node = 0; node < cluster.nodes; ++node) {
-    const Network& network = cluster.network_at(node);
-    machines.cards += network.nic_bandwidth * network.nics_per_node;
-  }
-  return machines;
-}
 
 std::vector<std::string> all_overrides(const PlanOptions& options, const std::vector<std::string>& of_hardware) {
   std::vector<std::string> overrides = options.overrides;
@@ -81,8 +70,8 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
   });
   std::vector<Outcome> outcomes(candidates.size());
   for (std::size_t i = 0; i < order.size(); ++i) outcomes[order[i]] = std::move(in_order[i]);
-  std::vector<RankedPlan::Machines> machines;
-  for (const PlanSpace& space : spaces) machines.push_back(machines_of(space.example().cluster));
+  std::vector<std::vector<std::string>> limits;  // of each space's network
+  for (const PlanSpace& space : spaces) limits.push_back(network_limits(space.example().cluster, space.topology()));
   std::vector<RankedPlan> plans;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto space = static_cast<std::size_t>(candidates[i].space);
@@ -93,9 +82,9 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
     RankedPlan plan;
     plan.point = candidates[i].point;
     plan.hardware = hardware[space].label;
-    plan.machines = machines[space];
+    plan.limits = limits[space];
     plan.is_measured_gpu = has_measured_step(spaces[space].example().cluster.node.gpu);
-    plan.machines.name = hardware[space].name;
+    plan.machines = hardware[space].name;
     plan.overrides = all_overrides(options, hardware[space].overrides);
     const std::vector<std::string> own = spaces[space].overrides(plan.point);
     plan.overrides.insert(plan.overrides.end(), own.begin(), own.end());
@@ -159,38 +148,6 @@ Searched spaces_of(const PlanOptions& options, const PlanDimensions& chosen) {
   return all;
 }
 
-/// Whether the best plan's machines would train more samples a second with a batch that their GPUs divide.
-std::optional<BetterBatch> better_batch(const RankedPlan& best, const Searched& searched, const PlanOptions& options,
-                                        const RunTasks& run_tasks) {
-  if (options.aim.goal == PlanGoal::memory) return std::nullopt;
-  const auto found = std::ranges::find(searched.hardware, best.hardware, &Hardware::label);
-  const Scenario& example = searched.spaces[at_index(found - searched.hardware.begin())].example();
-  BetterBatch better;
-  better.instead_of = std::get<TrainWorkload>(example.workload).global_batch;
-  better.gpus_per_node = found->all_gpus;
-  const auto batch = dividing_batch(better.instead_of, std::int64_t{example.cluster.nodes} * found->all_gpus);
-  if (!batch) return std::nullopt;
-  better.batch = *batch;
-  std::vector<std::string> overrides = all_overrides(options, found->machines);
-  overrides.push_back(fmt::format("workload.train.global_batch={}", better.batch));
-  try {
-    constexpr double worth_telling = 1.01;
-    const std::vector<PlanSpace> spaces = {
-        PlanSpace(scenario_document(options.file, overrides), options.file, searched.spaces.front().chosen())};
-    PlanObjective objective = objective_of(options.aim, spaces.front().example());
-    const Seconds as_fast =
-        best.estimate * (static_cast<double>(better.batch) / static_cast<double>(better.instead_of));
-    objective.limit = std::min(objective.limit, as_fast / worth_telling);
-    const PlanSearch search = search_plans(spaces, {objective}, 1, run_tasks);
-    if (search.best.empty()) return std::nullopt;
-    better.step = search.best.front().step;
-    better.speedup = as_fast / better.step;
-    return better;
-  } catch (const ScenarioError&) {
-    return std::nullopt;  // a batch that something else rules out
-  }
-}
-
 /// The same without limits; by how far they are exceeded, if that is asked.
 Searched without_limits(Searched searched, bool by_excess) {
   for (PlanObjective& objective : searched.objectives) {
@@ -222,7 +179,7 @@ std::vector<RankedPlan> best_on_each(const PlanReport& report, const Searched& s
   }
   std::vector<RankedPlan> all;
   for (std::size_t i = 0; names.size() > 1 && i < names.size(); ++i) {
-    const auto on_it = [&](const RankedPlan& plan) { return plan.machines.name == names[i]; };
+    const auto on_it = [&](const RankedPlan& plan) { return plan.machines == names[i]; };
     const auto known = std::ranges::find_if(report.ranked, on_it);
     if (known != report.ranked.end()) {
       all.push_back(*known);
@@ -244,15 +201,13 @@ PlanReport searched(const PlanOptions& options) {
   report.goal = options.aim.goal;
   report.file = options.file;
   report.limits = options.aim.limits;
-  for (const PlanSpace& one : space.spaces) {
-    report.most_nodes = std::max(report.most_nodes, one.example().cluster.nodes);
-  }
   double seconds = 0.0;
   const RunTasks run_tasks = tasks_shared_out(options.jobs);
   const auto search_space = [&] {
-    SearchProgress progress;
-    report.search = search_plans(space.spaces, space.objectives, options.top, run_tasks,
-                                 [&](const PlanSearch& search) { progress.tell(search); });
+    Progress progress(0, "layouts");
+    report.search = search_plans(space.spaces, space.objectives, options.top, run_tasks, [&](const PlanSearch& search) {
+      progress.advance_to(search.settled, search.layouts);
+    });
     seconds = progress.elapsed_seconds();
   };
   const auto found_nothing = [&] { return report.search.best.empty() && report.search.complete; };
@@ -290,9 +245,6 @@ PlanReport searched(const PlanOptions& options) {
   if (!report.ranked.empty() && search.complete) draw_plans(report, run_tasks);
   finish(report);
   if (search.complete) compare_machines(report, best_on_each(report, space, options, run_tasks));
-  if (search.complete && !report.ranked.empty()) {
-    report.better_batch = better_batch(report.ranked.front(), space, options, run_tasks);
-  }
   return report;
 }
 

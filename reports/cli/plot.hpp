@@ -22,44 +22,30 @@ struct PlotOptions {
   std::vector<std::string> variations;
   std::vector<std::string> overrides;
   std::string output;
-  std::string table;                 ///< what is drawn, as CSV; empty: not written
   std::optional<std::string> title;  ///< instead of the picture's own
-  std::vector<std::string> labels;   ///< instead of the series' names
-  double width_cm = 0.0;             ///< in print; 0: a picture for screens
   bool band = false;                 ///< with the predictions' ranges
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 
-  // What some kinds take (plot_options.cpp); empty: as their help says.
-  std::vector<std::string> algorithms, cases, curves, kinds, nodes, quantities, where;
+  // What some kinds take; empty: as their help says.
+  std::vector<std::string> algorithms, curves, quantities, where;
   std::vector<std::int64_t> lengths;
   std::vector<int> gpus;
-  std::string kind, x, y, panels;
+  std::string x, y, panels;
   std::string from, until, beside, run, streams;
   std::string measurements;
-  bool constant_tokens = false, rates = false, strong = false;
+  bool constant_tokens = false, rates = false;
 
   [[nodiscard]] const std::string& file() const { return files.front(); }
-};
-
-/// What a kind takes besides one input and an output that it can do without.
-enum PlotTakes : unsigned {
-  many_inputs = 1,  ///< one or more
-  any_inputs = 2,   ///< none or more
-  must_draw = 4,    ///< there is no text, so there must be an output
-  takes_overrides = 8,
-  takes_fidelity = 16,
-  takes_jobs = 32,
-  takes_band = 64,  ///< its predictions have ranges
-  must_vary = 128
 };
 
 /// A kind as the help describes it.
 struct PlotKind {
   const char *name, *what;
   const char *input, *input_what;  ///< the argument: "FILE", "scenarios that train a model"; null: there is none
-  unsigned takes;                  ///< of PlotTakes
-  std::string_view options;        ///< more of them by name, with blanks between: "gpus strong"
+  /// Names of options (plot_options.cpp), with blanks between. Also "many" inputs or "any" number instead of one,
+  /// "draw" where there is no text, so that there must be an output, and "vary" where there must be a variation.
+  std::string_view options;
   ExitStatus (*run)(const PlotOptions& options);
   const char* variations = nullptr;  ///< what --vary is for; null: there is no such option
 };
@@ -70,16 +56,15 @@ void add_plot_options(CLI::App& app, const PlotKind& kind, PlotOptions& options)
 /// The moment that an option states. Throws UsageError naming it.
 Seconds moment_of(const std::string& option, const std::string& text);
 
-/// Writes the picture, and what is drawn, where the command line says.
+/// Writes the picture where the command line says.
 ExitStatus draw(const PlotOptions& options, Figure figure);
 
 /// The picture if one is wanted, then the text.
-ExitStatus show(const PlotOptions& options, Figure figure, const std::string& text, bool complete = true);
-
 template <typename Chart>
 ExitStatus show(const PlotOptions& options, const Chart& chart, bool complete = true) {
-  const bool drawn = !options.output.empty() || !options.table.empty();
-  return show(options, drawn ? to_figure(chart) : Figure{}, to_text(chart), complete);
+  if (!options.output.empty()) draw(options, to_figure(chart));
+  print_page(to_text(chart));
+  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 /// Predicts the rows by as many workers as the options say, and tells what cannot be predicted.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
@@ -10,35 +11,26 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_attention.hpp"
+#include "reports/figure/curves.hpp"
 
 namespace foretrain {
 
 namespace {
 
-/// Those asked for, or all that run on the GPU, standard attention first.
-std::vector<AttentionKind> kinds_to_draw(const PlotOptions& options, const Operator& op, const Gpu& gpu) {
+struct AttentionChart {
+  CurveChart times;       ///< seconds by length, a curve for each algorithm; none where it does not fit into the device
+  CurveChart memory;      ///< bytes at its peak
+  double capacity = 0.0;  ///< of the device
+};
+
+/// All that run on the GPU, standard attention first.
+std::vector<AttentionKind> kinds_to_draw(const Operator& op, const Gpu& gpu) {
   std::vector<AttentionKind> kinds;
   for (std::size_t i = 0; i < names_of<AttentionKind>.size(); ++i) {
-    const auto kind = static_cast<AttentionKind>(i);
     Attention work = std::get<Attention>(op.work);
-    work.kind = kind;
-    const bool asked = std::find(options.kinds.begin(), options.kinds.end(), name(kind)) != options.kinds.end();
-    if (!asked && (!options.kinds.empty() || kind == AttentionKind::flash)) continue;
-    if (const auto unsupported = unsupported_attention(work, op.precision, gpu)) {
-      if (asked)
-        throw UsageError(fmt::format("plot attention: {}: {}; {}", name(kind), unsupported->wrong, unsupported->right));
-      continue;
-    }
-    kinds.push_back(kind);
-  }
-  for (const std::string& kind : options.kinds) {
-    if (std::ranges::find(names_of<AttentionKind>, kind) == names_of<AttentionKind>.end()) {
-      throw UsageError(
-          fmt::format("plot attention: --kinds {}: no such attention; standard, flash, memory_efficient, "
-                      "flash_1, flash_2 or flash_3",
-                      kind));
-    }
+    work.kind = static_cast<AttentionKind>(i);
+    const bool runs = !unsupported_attention(work, op.precision, gpu);
+    if (runs && work.kind != AttentionKind::flash) kinds.push_back(work.kind);
   }
   return kinds;
 }
@@ -90,7 +82,7 @@ AttentionChart predict(const PlotOptions& options) {
   const std::vector<std::int64_t> lengths = lengths_of(options, tokens);
   AttentionChart chart = empty_chart(scenario.name, lengths);
   chart.capacity = gpu.memory.value();
-  for (const AttentionKind kind : kinds_to_draw(options, workload->op, gpu)) {
+  for (const AttentionKind kind : kinds_to_draw(workload->op, gpu)) {
     Curve times{std::string(name(kind)), {}}, memory = times;
     for (const std::int64_t length : lengths) {
       Attention shape = *work;
@@ -108,6 +100,45 @@ AttentionChart predict(const PlotOptions& options) {
     chart.memory.curves.push_back(std::move(memory));
   }
   return chart;
+}
+
+/// Where an algorithm begins to take less time than the first wherever both fit.
+std::string crossover_sentence(const CurveChart& times, std::size_t curve) {
+  const Curve &first = times.curves.front(), &later = times.curves[curve];
+  std::optional<std::size_t> place;
+  for (std::size_t i = times.places.size(); i-- > 0;) {
+    if (std::isnan(first.values[i]) || std::isnan(later.values[i])) continue;
+    if (!(later.values[i] < first.values[i])) break;
+    place = i;
+  }
+  if (!place) return fmt::format("{} is not faster than {} at these lengths", later.name, first.name);
+  if (*place == 0) return fmt::format("{} is faster than {} at every length", later.name, first.name);
+  return fmt::format("{} is faster than {} from {} on", later.name, first.name, times.labels[*place]);
+}
+
+std::string to_text(const AttentionChart& attention) {
+  std::string text = fmt::format("{}\n\n{}\n\n{}\n", attention.times.title,
+                                 table_text(cells_of(attention.times, "time", "does not fit")),
+                                 table_text(cells_of(attention.memory, "memory")));
+  for (std::size_t c = 1; c < attention.times.curves.size(); ++c) {
+    text += "  " + crossover_sentence(attention.times, c) + "\n";
+  }
+  return text;
+}
+
+Panel panel_of(CurveChart chart, const std::string& title) {
+  chart.title = title;
+  chart.scale.text = nullptr;
+  Panel panel = to_panel(chart, 380, 330);
+  panel.x.logarithmic = panel.y.logarithmic = true;
+  return panel;
+}
+
+Figure to_figure(const AttentionChart& attention) {
+  Panel memory = panel_of(attention.memory, "Memory at its peak");
+  memory.levels.push_back(
+      {.at = attention.capacity * 1e-9, .name = "the GPU has " + format_bytes(Bytes(attention.capacity))});
+  return {.title = attention.times.title, .panels = {panel_of(attention.times, "Time"), std::move(memory)}};
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ std::optional<Seconds> measured_step(const Case& row) {
 CaseFigure predict_table(const PlotOptions& options) {
   std::vector<Case> cases = read_cases(options.file());
   std::vector<std::string> named = options.curves;
-  named.insert(named.end(), {options.x, options.panels});
+  named.push_back(options.x);
+  if (!options.panels.empty()) named.push_back(options.panels);
   for (const std::string& column : named) {
     if (std::ranges::all_of(cases, [&](const Case& row) { return cell_of(row, column).empty(); })) {
       throw UsageError(fmt::format("plot cases: no row has a value in a column {}", column));
@@ -75,8 +76,7 @@ CaseFigure predict_table(const PlotOptions& options) {
 }  // namespace
 
 ExitStatus plot_cases(const PlotOptions& options) {
-  if (options.x.empty() || options.panels.empty())
-    throw UsageError("plot cases: --x COLUMN and --panel COLUMN are required");
+  if (options.x.empty()) throw UsageError("plot cases: --x COLUMN, the column across, is required");
   return draw(options, to_figure(predict_table(options)));
 }
 

@@ -8,50 +8,34 @@ namespace foretrain {
 
 namespace {
 
-constexpr unsigned predicts = takes_overrides | takes_fidelity | takes_jobs;
-
 constexpr PlotKind plot_kinds[] = {
     {"topology", "how a machine is wired, and of a scenario the fabric between machines", "FILE",
-     "a node's file or name, or a scenario", takes_overrides, "", plot_topology},
+     "a node's file or name, or a scenario", "set", plot_topology},
     {"scaling", "throughput and efficiency by number of GPUs, for each way of synchronising", "FILE",
-     "scenarios that train a model", many_inputs | predicts | takes_band, "gpus algorithms strong", plot_scaling},
+     "scenarios that train a model", "many band fidelity set jobs gpus algorithms", plot_scaling},
     {"breakdown", "where the time of a step goes, one stacked bar per scenario", "FILE", "scenarios that train a model",
-     many_inputs | must_draw | predicts, "rates", plot_breakdown,
-     "one bar per combination of values, as in `foretrain sweep`"},
+     "many draw fidelity set jobs rates", plot_breakdown, "one bar per combination of values, as in `foretrain sweep`"},
     {"map", "when does a parameter server win? A heat map of what `foretrain sweep` wrote", "RESULTS.csv",
-     "tables with rings and parameter servers", many_inputs, "x y panels", plot_map},
+     "tables with rings and parameter servers", "many x y panels", plot_map},
     {"sweep", "time over the values of one key, and its best value", "FILE", "the scenario to vary",
-     predicts | takes_band | must_vary, "quantity", plot_sweep,
+     "vary band fidelity set jobs quantity", plot_sweep,
      "the axis, numbers or names, as in `foretrain sweep`; further ones make a curve for each combination"},
     {"cases", "a table of measured steps over one of its columns: lines through points", "CASES.csv",
-     "a table with measured.step_time or measured.time", must_draw | takes_fidelity | takes_jobs | takes_band, "x panels curve where",
-     plot_cases},
-    {"rates", "rates of operators and collectives over their size, predicted and measured: a panel for each machine",
-     nullptr, nullptr, must_draw | takes_fidelity | takes_jobs, "kind cases node where", plot_rates},
+     "a table with measured.step_time or measured.time", "draw band fidelity jobs x panels curve where", plot_cases},
     {"replay", "the timeline of one replayed graph, beside its prediction", "MEASUREMENTS",
-     "what `foretrain replay -o` wrote, or replay-NAME.json", must_draw, "run streams until", plot_replay},
+     "what `foretrain replay -o` wrote, or replay-NAME.json", "draw run streams until", plot_replay},
     {"latency", "latency of this machine's memory by working set, beside the model", "CALIBRATION",
-     "what `foretrain calibrate -o` wrote", must_draw, "", plot_latency},
+     "what `foretrain calibrate -o` wrote", "draw", plot_latency},
     {"memory-timeline", "what fills the fullest GPU's memory, layer by layer through the step", "FILE",
-     "a scenario that trains a model", must_draw | takes_overrides, "", plot_memory},
+     "a scenario that trains a model", "draw set", plot_memory},
     {"timeline", "what runs where, and when: a bar for each task", "FILE",
-     "a scenario of tasks, a collective or a training step", must_draw | takes_overrides | takes_fidelity,
-     "from until beside", plot_timeline},
+     "a scenario of tasks, a collective or a training step", "draw fidelity set from until beside", plot_timeline},
     {"attention", "time and memory of attention over the length, by algorithm", "FILE",
-     "a scenario with one attention operator", takes_overrides, "lengths kinds constant-tokens", plot_attention},
+     "a scenario with one attention operator", "set lengths constant-tokens", plot_attention},
     {"roofline", "operators beneath the roofs of their GPU: FLOP per byte against FLOP/s", "FILE",
-     "scenarios: an operator, tasks, or training, whose operators are added up", any_inputs | takes_overrides,
-     "measurements", plot_roofline},
+     "scenarios: an operator, tasks, or training, whose operators are added up", "any set measurements", plot_roofline},
     {"goodput", "what failures leave of the time, over the interval between checkpoints", "FILE",
-     "scenarios with cluster.failures", many_inputs | takes_overrides | takes_fidelity, "", plot_goodput}};
-
-/// The figure as the command line wants it.
-void dress(Figure& figure, const PlotOptions& options) {
-  name_series(figure, options.labels);
-  figure.width_cm = options.width_cm;
-  if (!options.title) return;
-  (figure.panels.size() == 1 ? figure.panels.front().title : figure.title) = *options.title;
-}
+     "scenarios with cluster.failures", "many fidelity set", plot_goodput}};
 
 }  // namespace
 
@@ -64,17 +48,9 @@ Seconds moment_of(const std::string& option, const std::string& text) {
 }
 
 ExitStatus draw(const PlotOptions& options, Figure figure) {
-  dress(figure, options);
-  const std::string picture = options.output.empty() ? "" : to_picture(figure, *picture_format(options.output));
-  if (!options.table.empty()) write_file(options.table, to_csv(figure));
-  if (!options.output.empty()) write_file(options.output, picture);
+  if (options.title) (figure.panels.size() == 1 ? figure.panels.front().title : figure.title) = *options.title;
+  write_picture(options.output, figure);
   return ExitStatus::success;
-}
-
-ExitStatus show(const PlotOptions& options, Figure figure, const std::string& text, bool complete) {
-  if (!options.output.empty() || !options.table.empty()) draw(options, std::move(figure));
-  print_page(text);
-  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 Span range_of(const Outcome& outcome) {

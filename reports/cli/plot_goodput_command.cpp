@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
@@ -74,7 +75,9 @@ ExitStatus plot_goodput(const PlotOptions& options) {
     text += fmt::format("{}{}: goodput by interval between checkpoints\n\n{}", text.empty() ? "" : "\n", chart.title,
                         table_text(rows));
   }
-  return show(options, figure, text);
+  if (!options.output.empty()) draw(options, std::move(figure));
+  print_page(text);
+  return ExitStatus::success;
 }
 
 }  // namespace foretrain

@@ -30,33 +30,29 @@ std::string_view sample_word(const ModelConfig& model) {
   return network != nullptr && network->height > 1 ? "images" : "samples";
 }
 
-std::string subtitle(const Scenario& scenario, bool strong) {
+std::string subtitle(const Scenario& scenario) {
   const TrainWorkload& train = train_of(scenario);
-  if (strong)
-    return fmt::format("{} {} in all, {}", train.global_batch, sample_word(train.model), name(train.precision));
   const double per_gpu = static_cast<double>(train.global_batch) / scenario.cluster.gpus();
   return fmt::format("{:.4g} {} per GPU, {}", per_gpu, sample_word(train.model), name(train.precision));
 }
 
-std::int64_t batch_on(const Scenario& scenario, int gpus, bool strong) {
-  const std::int64_t batch = train_of(scenario).global_batch;
-  return strong ? batch : batch * gpus / scenario.cluster.gpus();
+/// As many samples per GPU.
+std::int64_t batch_on(const Scenario& scenario, int gpus) {
+  return train_of(scenario).global_batch * gpus / scenario.cluster.gpus();
 }
 
 /// The overrides that put a scenario on `gpus` GPUs, filling node after node; nothing when they do not make whole
 /// nodes, whole replicas or a whole batch.
-std::optional<std::vector<std::string>> on_gpus(const Scenario& scenario, int gpus, bool strong) {
+std::optional<std::vector<std::string>> on_gpus(const Scenario& scenario, int gpus) {
   const int per_node = std::min(gpus, scenario.cluster.gpus_per_node);
   const Plan& plan = scenario.plan;
   const int replica = plan.tensor * plan.pipeline * plan.context;
-  const std::int64_t batch = train_of(scenario).global_batch;
-  const bool whole =
-      gpus % per_node == 0 && gpus % replica == 0 && (strong || batch * gpus % scenario.cluster.gpus() == 0);
-  if (!whole) return std::nullopt;
+  const bool whole_batch = train_of(scenario).global_batch * gpus % scenario.cluster.gpus() == 0;
+  if (gpus % per_node != 0 || gpus % replica != 0 || !whole_batch) return std::nullopt;
   return std::vector<std::string>{fmt::format("cluster.nodes={}", gpus / per_node),
                                   fmt::format("cluster.gpus_per_node={}", per_node),
                                   fmt::format("plan.data={}", gpus / replica),
-                                  fmt::format("workload.train.global_batch={}", batch_on(scenario, gpus, strong))};
+                                  fmt::format("workload.train.global_batch={}", batch_on(scenario, gpus))};
 }
 
 /// One point of the figure.
@@ -70,7 +66,7 @@ std::vector<Prediction> points_of(const PlotOptions& options, const std::vector<
   std::vector<Prediction> points;
   for (std::size_t f = 0; f < scenarios.size(); ++f) {
     for (std::size_t g = 0; g < options.gpus.size(); ++g) {
-      const auto placed = on_gpus(scenarios[f], options.gpus[g], options.strong);
+      const auto placed = on_gpus(scenarios[f], options.gpus[g]);
       if (!placed) {
         tell(fmt::format("{} is left out on {} GPUs: no whole nodes, replicas or batch", scenarios[f].name,
                          options.gpus[g]));
@@ -89,12 +85,12 @@ std::vector<Prediction> points_of(const PlotOptions& options, const std::vector<
 
 ScalingChart empty_chart(const Scenario& scenario, const PlotOptions& options) {
   ScalingChart chart{.samples = std::string(sample_word(train_of(scenario).model))};
-  chart.steps = {.title = scenario.name, .subtitle = subtitle(scenario, options.strong), .axis = "GPUs"};
+  chart.steps = {.title = scenario.name, .subtitle = subtitle(scenario), .axis = "GPUs"};
   chart.steps.scale = time_scale(0.0);
   for (const int gpus : options.gpus) {
     chart.steps.places.push_back(gpus);
     chart.steps.labels.push_back(std::to_string(gpus));
-    chart.batches.push_back(static_cast<double>(batch_on(scenario, gpus, options.strong)));
+    chart.batches.push_back(static_cast<double>(batch_on(scenario, gpus)));
   }
   for (const std::string& algorithm : options.algorithms) {
     chart.steps.curves.push_back({spoken(algorithm), std::vector<double>(options.gpus.size(), NAN)});

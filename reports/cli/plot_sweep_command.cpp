@@ -16,6 +16,7 @@
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_sweep.hpp"
 #include "reports/print/names.hpp"
+#include "reports/result/csv.hpp"
 
 namespace foretrain {
 
@@ -62,35 +63,34 @@ void sort_axis(Variation& axis, std::vector<double>& numbers) {
   }
 }
 
-using Number = std::optional<double>;
-
-/// A quantity that may be asked for beside the time: what an axis calls it, and its value where a result has it.
+/// A quantity that may be asked for: what an axis calls it, the columns of sweeps that it stands in, and its unit.
 struct SweptQuantity {
   std::string_view name, axis;
-  Number (*value)(const Result& result);
+  std::array<std::string_view, 2> columns;
+  double unit = 1.0;
+
+  /// NaN where the result has none.
+  [[nodiscard]] double value(const Result& result) const {
+    const std::vector<std::string>& names = predicted_columns();
+    const std::vector<std::string> cells = predicted_cells(result);
+    for (const std::string_view column : columns) {
+      const auto found = std::ranges::find(names, "predicted." + std::string(column));
+      if (found == names.end()) continue;
+      const std::string& cell = cells[static_cast<std::size_t>(found - names.begin())];
+      if (!cell.empty()) return parse_number(cell) / unit;
+    }
+    return NAN;
+  }
 };
 
-template <typename Value>
-Number of_training(const Result& result, Value value) {
-  return result.train() != nullptr ? value(*result.train()) : std::nullopt;
-}
-
 constexpr std::array<SweptQuantity, 7> quantities = {
-    {{"time", "time", [](const Result& r) { return Number(r.time().value()); }},
-     {"samples_per_second", "samples a second",
-      [](const Result& r) { return of_training(r, [](const auto& t) { return Number(t.samples_per_second); }); }},
-     {"tokens_per_second", "tokens a second",
-      [](const Result& r) { return of_training(r, [](const auto& t) { return Number(t.tokens_per_second); }); }},
-     {"mfu", "model FLOPs utilisation (%)",
-      [](const Result& r) { return of_training(r, [](const auto& t) { return Number(100.0 * t.mfu); }); }},
-     {"memory", "memory of a GPU (GB)",
-      [](const Result& r) {
-        return of_training(r, [](const auto& t) { return Number(t.memory.total().value() / 1e9); });
-      }},
-     {"cost", "cost (USD)", [](const Result& r) { return of_training(r, [](const auto& t) { return t.cost_usd; }); }},
-     {"bus_bandwidth", "bus bandwidth (GB/s)", [](const Result& r) {
-        return r.collective() != nullptr ? Number(r.collective()->bus_bandwidth.value() / 1e9) : std::nullopt;
-      }}}};
+    {{"time", "time", {"step_time_s", "time_s"}},
+     {"samples_per_second", "samples a second", {"samples_per_second"}},
+     {"tokens_per_second", "tokens a second", {"tokens_per_second"}},
+     {"mfu", "model FLOPs utilisation (%)", {"mfu"}, 0.01},
+     {"memory", "memory of a GPU (GB)", {"memory_per_gpu_bytes"}, 1e9},
+     {"cost", "cost (USD)", {"cost_usd"}},
+     {"bus_bandwidth", "bus bandwidth (GB/s)", {"bus_bandwidth_bytes_per_second"}, 1e9}}};
 
 const SweptQuantity& quantity_named(const std::string& name) {
   const auto* const found = std::ranges::find(quantities, name, &SweptQuantity::name);
@@ -168,7 +168,7 @@ class Sweep {
       Curve& curve = chart.curves.emplace_back(Curve{variations_.size() == 1 ? one : all_.words(c, 1), {}});
       for (std::size_t i = 0; i < chart.labels.size(); ++i) {
         const Outcome& outcome = at(c, i);
-        curve.values.push_back(outcome.result ? quantity.value(*outcome.result).value_or(NAN) : NAN);
+        curve.values.push_back(outcome.result ? quantity.value(*outcome.result) : NAN);
         if (options_.band && quantity.name == "time") curve.ranges.push_back(range_of(outcome));
       }
     }

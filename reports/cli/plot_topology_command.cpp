@@ -44,9 +44,7 @@ TopologyPicture picture_of_cluster(const PlotOptions& options) {
 }  // namespace
 
 ExitStatus plot_topology(const PlotOptions& options) {
-  TopologyPicture picture = is_node(options.file()) ? picture_of_node(options.file()) : picture_of_cluster(options);
-  picture.width_cm = options.width_cm;
-  return show(options, picture);
+  return show(options, is_node(options.file()) ? picture_of_node(options.file()) : picture_of_cluster(options));
 }
 
 }  // namespace foretrain

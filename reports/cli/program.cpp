@@ -53,10 +53,21 @@ std::optional<std::string> no_subcommand(const CLI::App& app, std::span<char* co
   return std::nullopt;
 }
 
+/// What an error says, words of the user's that are longer than lines cut.
+std::string told(std::string_view error) {
+  constexpr std::size_t longest_word = 400;
+  std::string text;
+  for (std::size_t at = 0, end = 0; at < error.size(); at = end) {
+    end = std::min(error.find_first_of(" \n", at + 1), error.size());
+    text += shortened(error.substr(at, end - at), longest_word);
+  }
+  return printable(text);
+}
+
 /// Help and version are answers; everything else that ends the parsing is wrong usage.
 ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
   if (end.get_exit_code() != 0) {
-    std::fprintf(stderr, "foretrain: %s\nRun with --help for more.\n", printable(end.what()).c_str());
+    std::fprintf(stderr, "foretrain: %s\nRun with --help for more.\n", told(end.what()).c_str());
     return ExitStatus::bad_input;
   }
   std::ostringstream answer;
@@ -88,7 +99,7 @@ ExitStatus parse(CLI::App& app, int argc, char** argv, const ExitStatus& status)
 ExitStatus complain(const std::string& error, ExitStatus status) {
   const bool coloured = has_colours(STDERR_FILENO);
   std::fprintf(stderr, "%sforetrain:%s %s\n", coloured ? "\033[1;31m" : "", coloured ? "\033[0m" : "",
-               printable(error).c_str());
+               told(error).c_str());
   return status;
 }
 
@@ -124,20 +135,15 @@ int run_program(int argc, char** argv) {
     const ExitStatus end = parse(app, argc, argv, status);
     finish_output();
     return end;
-  } catch (const ScenarioError& error) {
-    return complain(error.what(), ExitStatus::bad_input);
-  } catch (const UsageError& error) {
-    return complain(error.what(), ExitStatus::bad_input);
-  } catch (const ImpossiblePlan& error) {
-    return complain(error.what(), ExitStatus::bad_input);
-  } catch (const std::logic_error& error) {
-    return complain(internal_error_text(error.what()), ExitStatus::internal_error);
   } catch (const std::bad_alloc&) {
     return complain(
         fmt::format("{}: the memory does not suffice; a smaller scenario or file, or fewer --jobs", argv[1]),
         ExitStatus::prediction_failed);
   } catch (const std::exception& error) {
-    return complain(error.what(), ExitStatus::prediction_failed);
+    const auto [text, kind] = reply_of(error);
+    if (kind == Reply::Kind::bad_input) return complain(text, ExitStatus::bad_input);
+    const bool internal = dynamic_cast<const std::logic_error*>(&error) != nullptr;
+    return complain(text, internal ? ExitStatus::internal_error : ExitStatus::prediction_failed);
   }
 }
 

@@ -111,12 +111,10 @@ bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity,
 struct ReplayCommand {
   std::vector<std::string> files, overrides;
   std::string table, measurements, result_table, exported, measured;
-  std::string executor = "own";
   double bar = 0.0;  ///< percent; 0: none
-  int repetitions = 0, keys = 0;
+  int repetitions = 0;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
-  bool probe = false;
   bool timeline = false;
 };
 
@@ -157,22 +155,35 @@ int count_in(const Case& row, const std::string& column, int otherwise) {
   }
 }
 
+/// Whether another program carried out this row, which is left as it is then. Throws ScenarioError where nobody did.
+bool is_of_others(const NamedScenario& named) {
+  if (!named.row) return false;
+  const auto stated = named.row->replay.find("executor");
+  if (stated == named.row->replay.end() || stated->second == own_executor) return false;
+  if (!named.row->measured.empty()) return true;
+  throw ScenarioError(named.row->where, "replay.executor", "\"" + stated->second + "\"", own_executor);
+}
+
+void leave_rows_of_others(std::vector<NamedScenario>& named) {
+  std::string names;
+  for (const NamedScenario& one : named) {
+    if (is_of_others(one)) names += (names.empty() ? "" : ", ") + one.name;
+  }
+  if (names.empty()) return;
+  std::erase_if(named, is_of_others);
+  warn("rows that other programs carried out are left as they are: " + names);
+}
+
 ReplayJob job_of(const NamedScenario& named, const ReplayCommand& command) {
   ReplayJob job{named.name, "", named.scenario, {.predicted = {}}, command.timeline};
-  job.options.executor = parse_executor(command.executor);
   job.options.repetitions = command.repetitions;
-  job.options.keys = command.keys;
   if (!named.row) {
     job.name = named.scenario.name;
     return job;
   }
   const Case& row = *named.row;
   job.group = row.group;
-  if (const auto stated = row.replay.find("executor"); stated != row.replay.end()) {
-    job.options.executor = parse_executor(stated->second);
-  }
   if (command.repetitions == 0) job.options.repetitions = count_in(row, "repetitions", 0);
-  job.options.keys = count_in(row, "keys", command.keys);
   job.timeline = job.timeline || count_in(row, "timeline", 0) > 0;
   return job;
 }
@@ -195,7 +206,7 @@ std::vector<ReplayPlan> plans_of(std::vector<ReplayJob>& jobs, const ReplayComma
 
 /// What an earlier, interrupted replay measured on this machine.
 HostMeasurements earlier(const std::string& path) {
-  HostMeasurements fresh{.machine = this_machine(), .runs = {}, .probes = {}};
+  HostMeasurements fresh{.machine = this_machine(), .runs = {}};
   if (path.empty() || !std::filesystem::exists(path) || !std::filesystem::is_regular_file(path)) return fresh;
   HostMeasurements known = read_host_measurements(path);
   if (describe(known.machine) == describe(fresh.machine)) return known;
@@ -239,25 +250,6 @@ void save(const HostMeasurements& measurements, const std::string& path) {
   if (!path.empty()) write_file(path, to_json(measurements));
 }
 
-void run_probes(HostReplayer& replayer, HostMeasurements& measurements, const std::string& path) {
-  if (!measurements.probes.empty()) return;
-  const auto rate = [](double megabits) { return BytesPerSecond(megabits * 1e6 / 8.0); };
-  const auto probe = [&](const char* protocol, double payload, double megabits) {
-    measurements.probes.push_back(replayer.probe(protocol, Bytes(payload), rate(megabits)));
-  };
-  for (const double megabits : {100.0, 500.0, 1000.0, 2000.0}) {
-    for (const double payload : {64.0, 65536.0, 262144.0, 1048576.0}) probe("round trip", payload, megabits);
-  }
-  // Small messages of a stream travel together: what one costs alone, its round trip shows.
-  for (const double payload : {256.0, 1024.0, 1448.0}) probe("round trip", payload, 100.0);
-  for (const double payload : {4096.0, 16384.0, 65536.0, 262144.0, 1048576.0}) probe("tcp", payload, 100.0);
-  for (const double payload : {64.0, 256.0, 1024.0, 1472.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0}) {
-    probe("udp", payload, 100.0);
-  }
-  save(measurements, path);
-  print_page(probe_text(measurements.probes) + "\n");
-}
-
 bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
   std::vector<HostMeasurement> large = runs;
   std::erase_if(large, [](const HostMeasurement& run) { return run.size < smallest_counted; });
@@ -298,7 +290,7 @@ bool on_gpus(const std::vector<NamedScenario>& scenarios) {
 
 ExitStatus run(const ReplayCommand& command) {
   if (!command.measured.empty()) return compare(command);
-  if (command.files.empty() && command.table.empty() && !command.probe) {
+  if (command.files.empty() && command.table.empty()) {
     throw UsageError("replay: name a scenario, or a table of them with --cases");
   }
   if (!command.result_table.empty() && command.table.empty()) throw UsageError("--table goes with --cases");
@@ -306,17 +298,17 @@ ExitStatus run(const ReplayCommand& command) {
     export_graphs(named_scenarios(command), command.fidelity, command.exported);
     return ExitStatus::success;
   }
-  const std::vector<NamedScenario> named = named_scenarios(command);
+  std::vector<NamedScenario> named = named_scenarios(command);
   if (on_gpus(named)) {
     return run_on_gpus(named, command.fidelity, command.measurements) ? ExitStatus::success
                                                                       : ExitStatus::prediction_failed;
   }
+  leave_rows_of_others(named);
   std::vector<ReplayJob> jobs;
   for (const NamedScenario& one : named) jobs.push_back(job_of(one, command));
   const std::vector<ReplayPlan> plans = plans_of(jobs, command);
   HostMeasurements measurements = earlier(command.measurements);
   HostReplayer replayer;
-  if (command.probe) run_probes(replayer, measurements, command.measurements);
 
   std::vector<HostMeasurement> runs;
   bool failed = false;
@@ -362,7 +354,8 @@ void add_replay(CLI::App& app, ExitStatus& status) {
                                  status, run);
   command.add_option("FILE", options.files,
                      "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
-  add_text(command, "--cases", options.table, "CASES.csv", "a table of them; replay.executor, replay.keys say how");
+  add_text(command, "--cases", options.table, "CASES.csv",
+           "a table of them; replay.repetitions, replay.timeline say how");
   add_text(command, "-o,--output", options.measurements, "MEASUREMENTS.json|DIR",
            "where every repetition is kept, for GPUs a folder; what it holds already is not measured again");
   add_text(command, "--table", options.result_table, "OUT.csv",
@@ -371,17 +364,12 @@ void add_replay(CLI::App& app, ExitStatus& status) {
            "write the task graph for foretrain-gpu replay instead of running it; several go into a folder");
   add_text(command, "--from", options.measured, "DIR",
            "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew");
-  add_text(command, "--executor", options.executor, fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")),
-           "schedules over TCP, or the key-value server");
   add_number(command, "--repetitions", options.repetitions, 1, 1000,
              "of each run (default: about a second and a half)");
-  add_number(command, "--keys", options.keys, 1, 100'000,
-             "server: the message is cut into this many keys (default: servers)");
   add_text(command, "--bar", options.bar, "PERCENT", "fail when the mean absolute error from 1 MB on is above it")
       ->check(CLI::Range(1e-6, 1e6).description(""));
   command.add_flag("--timeline", options.timeline,
                    "of steps between hosts also keep when each task ran (in a table: replay.timeline, 1)");
-  command.add_flag("--probe", options.probe, "also measure what single messages cost, by size and protocol");
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
   add_jobs(command, options.jobs);

@@ -7,13 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
-#include <deque>
 #include <iostream>
 #include <iterator>
-#include <mutex>
 #include <nlohmann/json.hpp>
+#include <semaphore>
 
 #include "model/base/files.hpp"
 #include "model/base/process.hpp"
@@ -204,35 +202,8 @@ ExitStatus answer_standard_input(const ServeOptions& options) {
 
 // ---- the server
 
-/// Places that are taken in the order in which they were asked for.
-class Turns {
- public:
-  explicit Turns(int places) : free_(places) {}
-
-  /// False where none came free in time.
-  bool take(std::chrono::milliseconds limit) {
-    std::unique_lock lock(mutex_);
-    const std::uint64_t turn = next_++;
-    waiting_.push_back(turn);
-    const bool came = change_.wait_for(lock, limit, [&] { return free_ > 0 && waiting_.front() == turn; });
-    std::erase(waiting_, turn);
-    if (came) --free_;
-    change_.notify_all();
-    return came;
-  }
-  void give_back() {
-    const std::scoped_lock lock(mutex_);
-    ++free_;
-    change_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable change_;
-  int free_;
-  std::uint64_t next_ = 0;
-  std::deque<std::uint64_t> waiting_;
-};
+/// Of processes that answer.
+using Places = std::counting_semaphore<>;
 
 HttpAnswer answer_of(const FilterResult& said, const ServeOptions& options) {
   constexpr const char* less_work =
@@ -244,8 +215,8 @@ HttpAnswer answer_of(const FilterResult& said, const ServeOptions& options) {
 }
 
 /// By a process, as many of which as there may be.
-HttpAnswer ask_process(const HttpRequest& request, const ServeOptions& options, Turns& turns) {
-  if (!turns.take(time_limit(options.limit))) {
+HttpAnswer ask_process(const HttpRequest& request, const ServeOptions& options, Places& places) {
+  if (!places.try_acquire_for(time_limit(options.limit))) {
     return complaint(503, "there are too many questions before this one", "ask again in a while");
   }
   HttpAnswer answer = complaint(503, "the system refuses the process of a prediction", "ask again in a while");
@@ -253,13 +224,13 @@ HttpAnswer ask_process(const HttpRequest& request, const ServeOptions& options, 
     std::string question;
     json::to_msgpack(request, question);
     const std::string jobs = std::to_string(options.jobs);
-    const std::vector<std::string> command = {"/proc/self/exe", "serve",  "--answer", "--limit",
-                                              options.limit,    "--jobs", jobs};
-    answer = answer_of(run_filter(command, question), options);
+    answer = answer_of(
+        run_filter({"/proc/self/exe", "serve", "--answer", "--limit", options.limit, "--jobs", jobs}, question),
+        options);
   } catch (const std::exception&) {
     // Of processes, descriptors or memory there may be more later.
   }
-  turns.give_back();
+  places.release();
   return answer;
 }
 
@@ -286,8 +257,8 @@ ExitStatus run(const ServeOptions& options) {
   if (options.answers) return answer_standard_input(options);
   const Access access = access_of(options);
   time_limit(options.limit);
-  Turns turns(options.jobs);
-  const auto ask = [&](const HttpRequest& request) { return ask_process(request, options, turns); };
+  Places places(options.jobs);
+  const auto ask = [&](const HttpRequest& request) { return ask_process(request, options, places); };
   const bool is_v6 = options.host.find(':') != std::string::npos;
   HttpService http;
   http.host = options.host;

@@ -1,5 +1,7 @@
 #include "reports/cli/sweep_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,6 +12,7 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/hash.hpp"
+#include "model/base/seen_files.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/yaml_document.hpp"
@@ -112,18 +115,18 @@ void Fingerprint::add_value(const std::string& value, const std::string& folder)
   }
 }
 
-/// The program and its catalogue.
+/// The program and its catalogue: files that stay the same byte by byte keep their time.
 void add_program(Fingerprint& fingerprint) {
   namespace fs = std::filesystem;
-  std::error_code unseen;
-  fingerprint.add(std::to_string(fs::file_size("/proc/self/exe", unseen)));
-  const auto written = fs::last_write_time("/proc/self/exe", unseen);
-  if (!unseen) fingerprint.add(std::to_string(written.time_since_epoch().count()));
-  std::set<fs::path> files;
+  std::vector<std::string> files = {"/proc/self/exe"};
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(data_directory())) {
-    if (entry.path().extension() == ".yaml") files.insert(entry.path());
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
   }
-  for (const fs::path& file : files) fingerprint.add(read_text_file(file));
+  std::ranges::sort(files);
+  for (const std::string& file : files) {
+    const FileState state = look_at(file);
+    fingerprint.add(fmt::format("{} {}", state.size, state.modified));
+  }
 }
 
 /// What all combinations are made of: ten million of them are as soon known as ten.

@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "reports/result/csv.hpp"
 
 namespace foretrain {
 
@@ -59,30 +60,16 @@ SQLite::Database open_alone(const std::string& file) {
 }
 
 std::string declared(const std::string& column) {
-  switch (kind_of_column(column)) {
-    case CellKind::number:
-      return sql_name(column) + " REAL";
-    case CellKind::flag:
-      return sql_name(column) + " INTEGER";
-    case CellKind::text:
-      break;
-  }
-  return sql_name(column) + " TEXT";
+  const CellKind kind = kind_of_column(column);
+  return sql_name(column) + (kind == CellKind::number ? " REAL" : kind == CellKind::flag ? " INTEGER" : " TEXT");
 }
 
-void bind_cell(SQLite::Statement& statement, int place, const std::string& column, const std::string& cell) {
-  const CellKind kind = kind_of_column(column);
-  if (kind == CellKind::text) {
-    statement.bind(place, cell);
-  } else if (cell.empty()) {
-    statement.bind(place);
-  } else if (kind == CellKind::flag) {
-    statement.bind(place, cell == "true" ? 1 : 0);
-  } else {
-    double number = 0.0;
-    std::from_chars(cell.data(), cell.data() + cell.size(), number);
-    statement.bind(place, number);
-  }
+void bind_cell(SQLite::Statement& statement, int place, CellKind kind, std::string_view cell) {
+  if (kind == CellKind::text) return statement.bind(place, std::string(cell));
+  if (cell.empty()) return;  // null, as after each row
+  double number = cell == "true" ? 1.0 : 0.0;
+  if (kind == CellKind::number) std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  statement.bind(place, number);
 }
 
 /// Hours of work are not lost by a slip.
@@ -121,6 +108,7 @@ void SweepStore::refuse(const SQLite::Exception& error) const { refuse_file(file
 void SweepStore::create(const std::vector<std::string>& inputs) {
   columns_ = inputs;
   columns_.insert(columns_.end(), predicted_columns().begin(), predicted_columns().end());
+  std::ranges::transform(columns_, std::back_inserter(kinds_), kind_of_column);
   std::string declarations;
   for (const std::string& column : columns_) declarations += ", " + declared(column);
   SQLite::Transaction all(database_);
@@ -140,6 +128,7 @@ bool SweepStore::read_identity() {
   identity_.rows = static_cast<std::size_t>(std::clamp<std::int64_t>(read.getColumn(1).getInt64(), 0, most_stored));
   const SQLite::Statement rows(database_, "SELECT * FROM rows");
   for (int i = first_cell; i < rows.getColumnCount(); ++i) columns_.emplace_back(rows.getColumnName(i));
+  std::ranges::transform(columns_, std::back_inserter(kinds_), kind_of_column);
   return true;
 }
 
@@ -165,19 +154,22 @@ std::size_t SweepStore::count(std::optional<Reply::Kind> kind) const {
 
 void SweepStore::add(std::size_t row, const std::vector<std::string>& inputs, const Reply& reply) {
   constexpr auto pause = std::chrono::milliseconds(50);  // between commits: each costs as much as several rows
-  std::vector<std::string> cells = inputs;
   const bool answered = reply.kind == Reply::Kind::answer;
-  const std::vector<std::string> predicted = answered ? split(reply.text, ',') : failed_cells(reply.text);
-  cells.insert(cells.end(), predicted.begin(), predicted.end());
+  const std::size_t last = columns_.size() - 1;
   guarded([&] {
     if (!std::exchange(in_transaction_, true)) database_.exec("BEGIN");
     insert_->bind(1, static_cast<std::int64_t>(row));
     insert_->bind(2, std::string(name(reply.kind)));
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      bind_cell(*insert_, 1 + first_cell + static_cast<int>(i), columns_[i], cells.at(i));
+    std::string_view left = answered ? reply.text : std::string_view();
+    for (std::size_t i = 0; i <= last; ++i) {
+      std::string_view cell = i < inputs.size() ? std::string_view(inputs[i]) : left.substr(0, left.find(','));
+      if (i >= inputs.size()) left.remove_prefix(std::min(cell.size() + 1, left.size()));
+      if (i == last && !answered) cell = reply.text;
+      bind_cell(*insert_, 1 + first_cell + static_cast<int>(i), kinds_[i], cell);
     }
     insert_->exec();
     insert_->reset();
+    insert_->clearBindings();
     if (std::chrono::steady_clock::now() - committed_ > pause) commit();
   });
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reports/cli/workers.hpp"
+#include "reports/result/csv.hpp"
 
 namespace foretrain {
 
@@ -34,6 +35,7 @@ class SweepStore {
   [[nodiscard]] const SweepIdentity& identity() const { return identity_; }
   /// As they stand in the table: those of the input, then predicted_columns().
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
+  [[nodiscard]] const std::vector<CellKind>& kinds() const { return kinds_; }
   /// Of each row of the sweep, whether it is there and was not interrupted.
   [[nodiscard]] std::vector<bool> finished() const;
   /// How many rows are there; those of one kind.
@@ -65,6 +67,7 @@ class SweepStore {
   SQLite::Database database_;
   SweepIdentity identity_;
   std::vector<std::string> columns_;
+  std::vector<CellKind> kinds_;  ///< of the columns
   std::optional<SQLite::Statement> insert_;
   bool in_transaction_ = false;
   std::chrono::steady_clock::time_point committed_;

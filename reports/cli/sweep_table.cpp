@@ -134,11 +134,11 @@ class Selected {
   SQLite::Statement query_;
 };
 
-std::string csv_record(const Selected& rows, const std::vector<std::string>& columns) {
+std::string csv_record(const Selected& rows, const std::vector<CellKind>& kinds) {
   std::vector<std::string> cells;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
     const SQLite::Column cell = rows.cell(i);
-    const CellKind kind = kind_of_column(columns[i]);
+    const CellKind kind = kinds[i];
     std::string& text = cells.emplace_back();
     if (cell.isNull()) continue;
     if (kind == CellKind::number) text = fmt::format("{}", cell.getDouble());
@@ -169,18 +169,16 @@ std::string json_record(const Selected& rows, const std::vector<std::string>& co
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// Without numbers and without the place: what reasons of several rows have in common.
-std::string kind_of_reason(const std::string& why) {
+/// The function kind() of queries: an error without numbers and without its place, which several rows have in common.
+void kind_of_reason(sqlite3_context* context, int, sqlite3_value** arguments) {
+  const std::string_view why(reinterpret_cast<const char*>(sqlite3_value_text(arguments[0])));
   const std::size_t place = why.find(": ");
   std::string text;
-  for (const char c : place == std::string::npos ? why : why.substr(place + 2)) {
-    if (std::isdigit(static_cast<unsigned char>(c)) == 0) {
-      text += c;
-    } else if (!text.ends_with('#')) {
-      text += '#';
-    }
+  for (const char c : place == std::string_view::npos ? why : why.substr(place + 2)) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+    if (!digit || !text.ends_with('#')) text += digit ? '#' : c;
   }
-  return text;
+  sqlite3_result_text(context, text.c_str(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
 }
 
 /// What best_rows() shows of a prediction, where any row has it.
@@ -226,7 +224,7 @@ void write_table(SweepStore& store, const Selection& selection, const std::strin
     if (!std::exchange(first, false)) piece.clear();
     while (more && piece.size() < piece_size) {
       more = rows.step();
-      if (more) piece += json ? json_record(rows, columns) : csv_record(rows, columns);
+      if (more) piece += json ? json_record(rows, columns) : csv_record(rows, store.kinds());
     }
     return piece;
   });
@@ -272,28 +270,23 @@ std::string best_rows(SweepStore& store, const Selection& selection, const std::
 
 std::vector<std::string> reasons(SweepStore& store, Reply::Kind kind) {
   constexpr std::size_t most = 12;
-  struct Reason {
-    std::size_t rows = 0;
-    std::string example;
-  };
-  std::map<std::string, Reason> found;
+  std::vector<std::string> lines;
+  std::size_t others = 0;
   store.guarded([&] {
-    SQLite::Statement rows(store.database(), "SELECT \"predicted.error\" FROM rows WHERE outcome = ? ORDER BY \"row\"");
-    rows.bind(1, std::string(name(kind)));
-    while (rows.executeStep()) {
-      const std::string why = rows.getColumn(0).getString();
-      Reason& reason = found[kind_of_reason(why)];
-      if (reason.rows++ == 0) reason.example = why;
+    store.database().createFunction("kind", 1, true, nullptr, kind_of_reason);
+    SQLite::Statement found(store.database(),
+                            "SELECT count(*) AS rows, \"predicted.error\", min(\"row\") FROM rows WHERE outcome = ? "
+                            "GROUP BY kind(\"predicted.error\") ORDER BY rows DESC, kind(\"predicted.error\")");
+    found.bind(1, std::string(name(kind)));
+    while (found.executeStep()) {
+      if (lines.size() == most) {
+        ++others;
+      } else {
+        lines.push_back(fmt::format("{} × {}", found.getColumn(0).getInt64(), found.getColumn(1).getString()));
+      }
     }
   });
-  std::vector<Reason> all;
-  for (auto& [key, reason] : found) all.push_back(std::move(reason));
-  std::ranges::stable_sort(all, std::ranges::greater{}, &Reason::rows);
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
-    lines.push_back(fmt::format("{} × {}", all[i].rows, all[i].example));
-  }
-  if (all.size() > most) lines.push_back(fmt::format("and {} other reasons", all.size() - most));
+  if (others > 0) lines.push_back(fmt::format("and {} other reasons", others));
   return lines;
 }
 

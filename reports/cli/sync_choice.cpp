@@ -10,7 +10,7 @@
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/collectives/operation.hpp"
-#include "model/scenario/server_keys.hpp"
+#include "model/scenario/keys/keys.hpp"
 #include "reports/print/names.hpp"
 
 namespace foretrain {
@@ -103,9 +103,10 @@ void add_machines(Case& row, int machines) {
 void leave_out_unused(std::vector<Override>& overrides) {
   for (const std::string_view mapping : {"plan.sync.", "workload.collective."}) {
     const auto chosen = std::ranges::find(overrides, std::string(mapping) + std::string(algorithm_key), &Override::key);
-    if (chosen == overrides.end() || !has_no_servers(chosen->value)) continue;
+    if (chosen == overrides.end() || !keys::has_no_servers(chosen->value)) continue;
     std::erase_if(overrides, [&](const Override& change) {
-      return change.key.starts_with(mapping) && is_server_key(std::string_view(change.key).substr(mapping.size()));
+      return change.key.starts_with(mapping) &&
+             keys::is_server_key(std::string_view(change.key).substr(mapping.size()));
     });
   }
 }

@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
 
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
@@ -37,22 +35,6 @@ int window_width() {
   winsize window{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 ? window.ws_col : 0;
 }
-
-/// A locale that is stated decides. Where none is, a terminal may know ASCII alone; files are in UTF-8.
-bool ascii_alone() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const std::string locale(variable(name));
-    if (locale.empty()) continue;
-    return locale.find("UTF-8") == std::string::npos && locale.find("utf8") == std::string::npos &&
-           locale.find("utf-8") == std::string::npos;
-  }
-  return isatty(STDOUT_FILENO) != 0;
-}
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 23> likenesses = {
-    {{"─", "-"}, {"█", "#"}, {"▉", "#"}, {"▊", "#"},  {"▋", "#"},   {"▌", "#"},   {"▍", ":"}, {"▎", ":"},
-     {"▏", ":"}, {"·", "|"}, {"×", "x"}, {"÷", "/"},  {"…", "..."}, {"→", "->"},  {"µ", "u"}, {"±", "+-"},
-     {"–", "-"}, {"—", "-"}, {"²", "2"}, {"≤", "<="}, {"≥", ">="},  {"°", "deg"}, {"−", "-"}}};
 
 /// Lines at the margin are headings; the first too, and what a plan that does not fit begins with is red.
 std::string coloured(std::string_view page) {
@@ -81,24 +63,6 @@ extern "C" void clear_and_end(int number) {
   raise(number);
 }
 
-/// The same words in ASCII: "|" for "·", "#" for bars, "-" for lines, "?" for what has no likeness.
-std::string in_ascii(std::string_view text) {
-  std::string ascii;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = std::max<std::size_t>(character_length(text, at), 1);
-    const std::string_view character = text.substr(at, length);
-    const auto* const found =
-        std::ranges::find(likenesses, character, &std::pair<std::string_view, std::string_view>::first);
-    if (found != likenesses.end()) {
-      ascii += found->second;
-    } else {
-      ascii += length == 1 ? character : "?";
-    }
-    at += length;
-  }
-  return ascii;
-}
-
 }  // namespace
 
 bool has_colours(int descriptor) {
@@ -112,7 +76,6 @@ void fit_pages_to_window() {
 
 void print_page(std::string_view page) {
   std::string text = printable(page);
-  if (ascii_alone()) text = in_ascii(text);
   if (has_colours(STDOUT_FILENO)) text = coloured(text);
   std::fwrite(text.data(), 1, text.size(), stdout);
 }

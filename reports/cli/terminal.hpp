@@ -1,4 +1,4 @@
-// What stands between a page of text and the screen: its width, its characters, its colours.
+// What stands between a page of text and the screen: its width and its colours.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ bool has_colours(int descriptor);
 /// they are, so that files do not depend on who writes them.
 void fit_pages_to_window();
 
-/// For people: headings bold where there are colours, ASCII where the locale has nothing else. To stdout.
+/// For people: headings bold where there are colours. To stdout.
 void print_page(std::string_view page);
 
 /// Lines of help, broken where they are wider than a page, under the column in which their description begins.

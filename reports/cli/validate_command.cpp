@@ -23,7 +23,6 @@ struct ValidateOptions {
   std::vector<std::string> tables;
   std::vector<std::string> bars;
   std::vector<std::string> pairs;
-  std::string pairs_bar;
   std::string picture;
   std::vector<std::string> settings;  ///< of every case
   Fidelity fidelity = Fidelity::flows;
@@ -39,20 +38,13 @@ struct Bar {
   double mape = 0.0;
 };
 
-/// "15" or "15 %" as a fraction. Throws UnitError.
-double parse_percent(std::string_view text) {
-  std::string_view number = trim(text);
-  if (number.ends_with('%')) number = trim(number.substr(0, number.size() - 1));
-  return parse_number(number) / 100.0;
-}
-
 /// "vtrain=15" or, for every group, "15"; a "%" may follow the number.
 Bar parse_bar(const std::string& text) {
   const std::size_t equals = text.rfind('=');
-  const std::string_view number =
-      equals == std::string::npos ? std::string_view(text) : std::string_view(text).substr(equals + 1);
+  std::string_view number = trim(std::string_view(text).substr(equals == std::string::npos ? 0 : equals + 1));
+  if (number.ends_with('%')) number.remove_suffix(1);
   try {
-    return {equals == std::string::npos ? "" : text.substr(0, equals), parse_percent(number)};
+    return {equals == std::string::npos ? "" : text.substr(0, equals), parse_number(trim(number)) / 100.0};
   } catch (const UnitError& error) {
     throw UsageError(fmt::format("--bar: {}: {}; write GROUP=PERCENT or PERCENT", text, error.got()));
   }
@@ -121,34 +113,15 @@ bool meets_bars(const AccuracyReport& report, const std::vector<Bar>& bars) {
   return meets;
 }
 
-/// Nothing without the option.
-std::optional<double> parse_pairs_bar(const ValidateOptions& options) {
-  if (options.pairs_bar.empty()) return std::nullopt;
-  if (options.pairs.empty()) throw UsageError("--pairs-bar: say with --pairs which keys the cases of a pair differ in");
-  try {
-    return parse_percent(options.pairs_bar);
-  } catch (const UnitError& error) {
-    throw UsageError(fmt::format("--pairs-bar: {}: {}; write a percentage", options.pairs_bar, error.got()));
-  }
-}
-
-bool meets_pairs_bar(const AccuracyReport& report, std::optional<double> bar) {
-  if (!bar || report.pairs->share() >= *bar) return true;
-  warn(fmt::format("{} of {} pairs are predicted the right way round, the bar is {:.1f} %", report.pairs->right,
-                   report.pairs->n, *bar * 100.0));
-  return false;
-}
-
 ExitStatus run(const ValidateOptions& options) {
   std::vector<Bar> bars;
   for (const std::string& text : options.bars) bars.push_back(parse_bar(text));
-  const std::optional<double> pairs_bar = parse_pairs_bar(options);
   std::vector<Case> cases = read_tables(options.tables.empty() ? shipped_tables() : options.tables);
   cases = with_overrides(std::move(cases), options.settings);
   const AccuracyReport report = report_on(cases, predict_cases(cases, options.fidelity, options.jobs), options);
   if (!options.picture.empty() && !report.cases.empty()) write_picture(options.picture, to_figure(report));
   options.json ? print(to_json(report) + "\n") : print_page(to_text(report, {options.verbose}));
-  const bool passed = report.failed.empty() && meets_bars(report, bars) && meets_pairs_bar(report, pairs_bar);
+  const bool passed = report.failed.empty() && meets_bars(report, bars);
   return passed ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
@@ -171,7 +144,6 @@ void add_validate(CLI::App& app, ExitStatus& status) {
       ->delimiter(',')
       ->type_name("KEY,KEY,…")
       ->allow_extra_args(false);
-  add_text(command, "--pairs-bar", options.pairs_bar, "PERCENT", "fail when fewer of the pairs are predicted right");
   add_calibration(command, options.settings);
   add_stack(command, options.settings);
   add_fidelity(command, options.fidelity);

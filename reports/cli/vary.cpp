@@ -15,7 +15,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key_tree.hpp"
-#include "model/scenario/server_keys.hpp"
+#include "model/scenario/keys/keys.hpp"
 #include "reports/cli/sync_choice.hpp"
 #include "reports/print/names.hpp"
 
@@ -62,15 +62,19 @@ struct Stride {
   bool multiplies = false;
 };
 
-/// Cuts "x2" or "+0.5" off the end of a range's upper value.
+/// Cuts "x2", "+0.5" or "+1 MB" off the end of a range's upper value; a unit that stands behind the step alone is the
+/// value's, too.
 Stride take_stride(std::string& upper, const std::string& text) {
   const std::size_t mark = upper.find_last_of("x+");
-  const bool has_stride =
-      mark != std::string::npos && upper.find_first_not_of("0123456789. ", mark + 1) == std::string::npos;
-  if (!has_stride) return {};
-  const Stride stride{parse_number(trim(std::string_view(upper).substr(mark + 1))), upper[mark] == 'x'};
+  if (mark == std::string::npos || upper.find_first_of("0123456789.", mark) == std::string::npos) return {};
+  const auto [number, unit] = split_number_and_unit(trim(std::string_view(upper).substr(mark + 1)));
+  const Stride stride{number, upper[mark] == 'x'};
   if (!(stride.number > (stride.multiplies ? 1.0 : 0.0))) fail(text, "this step leads nowhere");
+  if (stride.multiplies && !unit.empty()) fail(text, "a factor has no unit");
   upper = std::string(trim(std::string_view(upper).substr(0, mark)));
+  const std::string own = split_number_and_unit(upper).unit;
+  if (own.empty() && !unit.empty()) upper += " " + unit;
+  if (!own.empty() && !unit.empty() && own != unit) fail(text, "the step needs the unit of the range");
   return stride;
 }
 
@@ -133,25 +137,18 @@ std::vector<std::string> Variation::values_at(std::size_t place) const {
 Variation parse_variation(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) fail(text, "there is no \"=\"");
-  const std::string key(trim(std::string_view(text).substr(0, equals)));
   const std::string values(trim(std::string_view(text).substr(equals + 1)));
-  if (key.empty()) fail(text, "there is no key");
-  if (values.empty()) fail(text, "there are no values");
-  Variation variation{key, {}};
-  const std::optional<std::vector<std::string>> range = range_values(values, text);
-  variation.values = range ? *range : split_values(values);
+  Variation variation{std::string(trim(std::string_view(text).substr(0, equals))), {}};
+  variation.values = range_values(values, text).value_or(split_values(values));
   const std::vector<std::string> names = variation.keys();
+  if (std::ranges::find(names, "") != names.end()) fail(text, names.size() == 1 ? "there is no key" : "a key is empty");
+  if (values.empty()) fail(text, "there are no values");
   for (std::size_t i = 0; i < variation.values.size(); ++i) {
     const std::vector<std::string> together = variation.values_at(i);
     if (together.size() != names.size()) {
       fail(text, fmt::format("{} is {} values for {} keys", variation.values[i], together.size(), names.size()));
     }
-    for (const std::string& value : together) {
-      if (value.empty()) fail(text, "a value is empty");
-    }
-  }
-  for (const std::string& name : names) {
-    if (name.empty()) fail(text, "a key is empty");
+    if (std::ranges::find(together, "") != together.end()) fail(text, "a value is empty");
   }
   return variation;
 }
@@ -252,7 +249,7 @@ std::vector<std::size_t> Combinations::distinct() const {
   std::vector<std::size_t> numbers(count_);
   std::iota(numbers.begin(), numbers.end(), std::size_t{0});
   const bool all_count = std::ranges::none_of(
-      varied_, [](const std::string& key) { return is_server_key(key.substr(key.find_last_of('.') + 1)); });
+      varied_, [](const std::string& key) { return keys::is_server_key(key.substr(key.find_last_of('.') + 1)); });
   if (all_count) return numbers;
   std::set<std::string> names;
   std::erase_if(numbers, [&](std::size_t number) { return !names.insert(at(number).name).second; });

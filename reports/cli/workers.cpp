@@ -156,23 +156,27 @@ class Runs {
 
 }  // namespace
 
+namespace {
+
+template <typename... Errors>
+bool is_one_of(const std::exception& error) {
+  return (... || (dynamic_cast<const Errors*>(&error) != nullptr));
+}
+
+}  // namespace
+
+Reply reply_of(const std::exception& error) {
+  if (is_one_of<ScenarioError, UsageError, ImpossiblePlan>(error)) return {error.what(), Reply::Kind::bad_input};
+  if (is_one_of<std::bad_alloc>(error)) return {"there is not enough memory", Reply::Kind::interrupted};
+  if (is_one_of<std::system_error>(error)) return {error.what(), Reply::Kind::interrupted};
+  return {is_one_of<std::logic_error>(error) ? internal_error_text(error.what()) : error.what(), Reply::Kind::failure};
+}
+
 Reply reply_to(const std::function<std::string()>& task) {
   try {
     return {task(), Reply::Kind::answer};
-  } catch (const ScenarioError& error) {
-    return {error.what(), Reply::Kind::bad_input};
-  } catch (const UsageError& error) {
-    return {error.what(), Reply::Kind::bad_input};
-  } catch (const ImpossiblePlan& error) {
-    return {error.what(), Reply::Kind::bad_input};
-  } catch (const std::bad_alloc&) {
-    return {"there is not enough memory", Reply::Kind::interrupted};
-  } catch (const std::system_error& error) {
-    return {error.what(), Reply::Kind::interrupted};
-  } catch (const std::logic_error& error) {
-    return {internal_error_text(error.what()), Reply::Kind::failure};
   } catch (const std::exception& error) {
-    return {error.what(), Reply::Kind::failure};
+    return reply_of(error);
   } catch (...) {
     return {"an error without a text", Reply::Kind::failure};
   }

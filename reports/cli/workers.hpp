@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,6 +30,8 @@ struct Reply {
   enum class Kind : std::uint8_t { answer, bad_input, failure, interrupted } kind = Kind::failure;
 };
 
+/// What an error says, and whose it is.
+Reply reply_of(const std::exception& error);
 /// What the task comes to, whatever it throws.
 Reply reply_to(const std::function<std::string()>& task);
 

@@ -35,9 +35,9 @@ std::vector<Carried> carried_by_blocks(const TaskGraph& graph, const Topology& t
 /// Of the traffic whose rate is stated: with no limit it has no bytes of its own.
 Carried carried_by_background(const Scenario& scenario, const Topology& topology, Seconds time) {
   Carried carried;
-  for (const BackgroundFlow::Route& route : background_routes(scenario.background, topology)) {
-    if (!is_finite(route.rate)) continue;
-    for (const LinkId link : topology.route(route.source, route.destination).links) carried[link] += route.rate * time;
+  for (const Flow& route : background_flows(scenario.background, topology)) {
+    if (!is_finite(route.most_rate)) continue;
+    for (const LinkId link : topology.route(route.source, route.destination).links) carried[link] += route.most_rate * time;
   }
   return carried;
 }

@@ -22,7 +22,7 @@ constexpr std::string_view columns_explained =
     "used: of what the link, the busiest of its kind, could carry in the whole time; in use: the moments in which a "
     "transfer crosses it; meanwhile: of what it could carry then: near 100 % it holds its transfers up, below that "
     "something else does.";
-constexpr std::size_t most_links = 14;  ///< groups of links that are told
+constexpr std::size_t most_groups = 14;  ///< groups of links that are told
 
 /// Links whose names differ in numbers alone as one, told of the busiest; those that carry something, the busiest
 /// first.
@@ -109,7 +109,7 @@ std::string to_text(const LinkUses& uses) {
                                  uses.without_inside_layers ? ", without collectives inside layers" : "");
   if (order.empty()) return text + "  nothing moves over any\n";
   TextTable table("lrrrrl", {"link", "bandwidth", "used", "in use", "meanwhile", "by"});
-  for (std::size_t i = 0; i < std::min(order.size(), most_links); ++i) {
+  for (std::size_t i = 0; i < std::min(order.size(), most_groups); ++i) {
     const LinkUse& use = order[i];
     const double in_use = use.in_use / uses.time;
     table.add_row({name_of(use), format_bandwidth(use.bandwidth), percent_text(use.most),
@@ -117,7 +117,7 @@ std::string to_text(const LinkUses& uses) {
                    users_text(use)});
   }
   text += table.text(2);
-  if (order.size() > most_links) text += fmt::format("  and {} more, less busy\n", order.size() - most_links);
+  if (order.size() > most_groups) text += fmt::format("  and {} more, less busy\n", order.size() - most_groups);
   return text + paragraph(columns_explained) + waits_text(uses);
 }
 
@@ -150,7 +150,7 @@ std::string to_json(const LinkUses& uses) {
 Figure to_figure(const LinkUses& uses) {
   std::vector<LinkUse> order = busiest_first(uses);
   if (order.empty()) throw UsageError("nothing moves over any link: there is nothing to draw");
-  order.resize(std::min(order.size(), most_links));
+  order.resize(std::min(order.size(), most_groups));
   const TimeUnit unit = time_unit(uses.time);
   const double end = uses.time / unit.size;
   constexpr int row_height = 24, width = 620;

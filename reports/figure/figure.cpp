@@ -35,13 +35,6 @@ std::string lines_at(const Canvas& canvas, double x, double y, const std::string
   return script;
 }
 
-/// As a string of gnuplot's language that keeps its lines.
-std::string string_of_lines(const std::string& text) {
-  std::string script;
-  for (const std::string& line : lines_of(text)) script += (script.empty() ? "" : R"(."\n".)") + gnuplot_string(line);
-  return script;
-}
-
 /// A piece of the series' line, its dot or a square of its area, the middle of the left end at this place.
 std::string swatch_script(const Canvas& canvas, const Series& series, double x, double y) {
   if (swatch_of(series) == Swatch::line) {
@@ -67,12 +60,12 @@ std::string legend_script(const Canvas& canvas, const std::vector<Entry>& entrie
 std::string axis_script(char direction, const Axis& axis) {
   std::string tics;
   for (const Tic& tic : axis.tics) {
-    tics += fmt::format("{}{} {:.9g}", tics.empty() ? "" : ", ", string_of_lines(tic.label), tic.at);
+    tics += fmt::format("{}{} {:.9g}", tics.empty() ? "" : ", ", gnuplot_string(tic.label), tic.at);
   }
   return fmt::format(
       "set {0}label {1} font ',{2}'\n{3} logscale {0}\nset {0}range [{4:.9g}:{5:.9g}]\nset {0}tics {6} font "
       "',{2}'\n{7}",
-      direction, string_of_lines(axis.name), axis.font, axis.logarithmic ? "set" : "unset", axis.low, axis.high,
+      direction, gnuplot_string(axis.name), axis.font, axis.logarithmic ? "set" : "unset", axis.low, axis.high,
       axis.tics.empty() ? "autofreq" : "(" + tics + ")", axis.grid ? fmt::format("set grid {}tics\n", direction) : "");
 }
 
@@ -168,16 +161,6 @@ std::string panel_script(const Canvas& canvas, const Placed& placed, std::size_t
   return script + data + plots + "\nunset label\nunset arrow\n";
 }
 
-/// Says how large an SVG is in print; others have a size of their own.
-std::string with_size(std::string picture, const Canvas& canvas, double width_cm) {
-  constexpr std::string_view before = "viewBox=";
-  const std::size_t at = picture.find(before);
-  if (!picture.starts_with("<?xml") || width_cm <= 0.0 || at == std::string::npos) return picture;
-  picture.insert(
-      at, fmt::format("width=\"{:.3f}cm\" height=\"{:.3f}cm\" ", width_cm, width_cm * canvas.height / canvas.width));
-  return picture;
-}
-
 }  // namespace
 
 std::string to_svg(const Figure& figure) { return to_picture(figure, PictureFormat::svg); }
@@ -185,8 +168,7 @@ std::string to_svg(const Figure& figure) { return to_picture(figure, PictureForm
 std::string to_picture(const Figure& figure, PictureFormat format) {
   if (figure.panels.empty()) throw UsageError("there is nothing to draw");
   const Canvas canvas = lay_out(figure);
-  const double pixels_per_inch = figure.width_cm > 0.0 ? print_pixels_per_inch : screen_pixels_per_inch;
-  std::string script = "set encoding utf8\n" + terminal_script(format, canvas.width, canvas.height, pixels_per_inch) +
+  std::string script = "set encoding utf8\n" + terminal_script(format, canvas.width, canvas.height) +
                        R"(set multiplot
 set tics nomirror out scale 0.6 textcolor rgb '#333333'
 set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1
@@ -198,12 +180,9 @@ unset key
     for (const Placed& placed : canvas.panels) all.push_back(&placed.panel);
     script += legend_script(canvas, entries_of(all, canvas.legend_width), canvas.legend_left, canvas.legend_top);
   }
-  const int left = figure.width_cm > 0.0 ? figure_gap : canvas.panels.front().x;
-  if (!canvas.title.empty()) {
-    script += lines_at(canvas, left, title_line - 5, canvas.title, Pin::left, title_font + 1, black, title_line);
-  }
+  script += text_at(canvas.at(canvas.panels.front().x, title_line - 5), canvas.title, Pin::left, title_font + 1, black);
   for (std::size_t i = 0; i < canvas.panels.size(); ++i) script += panel_script(canvas, canvas.panels[i], i);
-  return with_size(run_gnuplot(script + "unset multiplot\n"), canvas, figure.width_cm);
+  return run_gnuplot(script + "unset multiplot\n");
 }
 
 }  // namespace foretrain

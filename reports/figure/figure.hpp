@@ -43,7 +43,7 @@ struct Box {
 /// Points joined by a line or not, or boxes, of one colour. A line without dots has its colour's dashes.
 struct Series {
   std::string name = {};         ///< in the legend, or at the line's end; empty: in neither
-  std::string told = {};         ///< what tables call it where it has no name
+  std::string told = {};         ///< what a page's tips call it where it has no name
   bool at_end = false;           ///< the name stands right of the panel at the height of the last point
   std::string value = {};        ///< and this behind it
   std::string_view colour = {};  ///< empty: the palette's next one
@@ -56,7 +56,7 @@ struct Series {
   double dot_size = 0.5;
   std::vector<Box> boxes = {};
   bool joined = false;    ///< each box touches the next: one area without seams
-  bool measured = false;  ///< as tables say
+  bool measured = false;  ///< as tips say
 };
 
 /// A line across the panel, such as a peak or a capacity.
@@ -105,23 +105,11 @@ struct Figure {
   std::vector<Panel> panels = {};
   std::size_t columns = 100;  ///< panels in a row
   Legend legend = Legend::above;
-  double width_cm = 0.0;  ///< in print, with letters and lines of print; 0: as wide as its panels, for screens
 };
-
-/// In print a pixel is 0.6 point: the smallest font of pictures, of 10 pixels, is of 6 points.
-inline constexpr double print_pixels_per_inch = 120.0;
 
 /// The figure as a file of this format; the same figure gives the same bytes. Throws as run_gnuplot does, and
 /// UsageError for a panel, or a figure, in which there is nothing.
 std::string to_picture(const Figure& figure, PictureFormat format);
 std::string to_svg(const Figure& figure);
-
-/// Names the series anew, in the order in which legends and tables name them; where there are fewer names, the others
-/// keep theirs. Throws UsageError where there are more.
-void name_series(Figure& figure, const std::vector<std::string>& names);
-
-/// A row for each point and bar: its panel, its series, and plain numbers in the units that the header names. A column
-/// that only other panels have is empty.
-std::string to_csv(const Figure& figure);
 
 }  // namespace foretrain

@@ -73,20 +73,16 @@ std::optional<PictureFormat> picture_format(std::string_view path) {
   return std::nullopt;
 }
 
-std::string terminal_script(PictureFormat format, int width, int height, double pixels_per_inch) {
+std::string terminal_script(PictureFormat format, int width, int height) {
   constexpr std::string_view rest = "noenhanced font 'DejaVu Sans,13' background '#ffffff'";
-  const bool print = pixels_per_inch != screen_pixels_per_inch;
-  const int dots = print ? 5 : 2;                                 // of a pixel
-  const double scale = screen_pixels_per_inch / pixels_per_inch;  // of a pixel to one of screens
   switch (format) {
     case PictureFormat::png:  // gnuplot counts its font's size in points, 72 an inch
-      return fmt::format(
-          "set terminal pngcairo size {},{} fontscale {:.4g} linewidth {} pointscale {:.4g} dashlength {} {}\n",
-          dots * width, dots * height, 0.75 * dots, dots, 1.3 * dots, print ? 1 : 2, rest);
+      return fmt::format("set terminal pngcairo size {},{} fontscale 1.5 linewidth 2 pointscale 2.6 dashlength 2 {}\n",
+                         2 * width, 2 * height, rest);
     case PictureFormat::pdf:
       return fmt::format(
-          "set terminal pdfcairo size {:.4f}in,{:.4f}in fontscale {:.6g} linewidth {:.4g} pointscale {:.4g} {}\n",
-          width / pixels_per_inch, height / pixels_per_inch, 0.5625 * scale, 1.7 * scale, scale, rest);
+          "set terminal pdfcairo size {:.4f}in,{:.4f}in fontscale 0.5625 linewidth 1.7 pointscale 1 {}\n", width / 96.0,
+          height / 96.0, rest);
     case PictureFormat::svg:
       break;
   }

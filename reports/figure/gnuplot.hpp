@@ -17,12 +17,8 @@ enum class PictureFormat { svg, png, pdf };
 /// By the end of the file's name; nothing where that is none of them.
 std::optional<PictureFormat> picture_format(std::string_view path);
 
-inline constexpr double screen_pixels_per_inch = 96.0;
-
-/// The line that a script begins with: so many pixels, of which there are so many an inch. PNG has 192 dots an inch of
-/// screens, and 600 of print.
-std::string terminal_script(PictureFormat format, int width, int height,
-                            double pixels_per_inch = screen_pixels_per_inch);
+/// The line that a script begins with: so many pixels, of which there are 96 an inch, and two dots of PNG each.
+std::string terminal_script(PictureFormat format, int width, int height);
 
 /// What the script draws. The same script gives the same bytes. Throws UsageError when gnuplot is missing, and
 /// std::runtime_error with its message when it rejects the script.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -18,12 +17,6 @@ namespace {
 // Pixels.
 constexpr int least_left = 80, least_right = 28, gap = figure_gap;
 constexpr int dot_room = 14, line_room = 34, name_line = 20;
-
-/// The text in lines of this width; as it is where there is no limit.
-std::string broken(const std::string& text, int font, int pixels) {
-  if (pixels <= 0 || text.empty()) return text;
-  return wrap(text, std::max(8, pixels / std::max(1, text_width("x", font))), 0);
-}
 
 int widest_line(const std::string& text, int font) {
   int widest = 0;
@@ -71,46 +64,18 @@ void complete(Panel& panel) {
   set_range(panel.y, up, true);
 }
 
-// ---- print
-
-/// What the rows of bars need for the lines of their labels and values.
-int height_of_rows(const Panel& panel) {
-  constexpr int label_line = 20, value_line = 15, between = 6;
-  int row = 0;
-  for (const Tic& tic : panel.y.tics) row = std::max(row, label_line * count_lines(tic.label));
-  for (const Label& label : panel.labels) row = std::max(row, value_line * count_lines(label.text));
-  return (row + between) * static_cast<int>(panel.y.tics.size());
-}
-
-/// With tics; in a picture that is printed so wide (0: on screens), with texts in lines: labels of rows of bars, and
-/// what is written behind these.
-Panel sized(Panel panel, int width, int height, int print) {
-  const int row = static_cast<int>(0.34 * print), value = static_cast<int>(0.3 * print);
-  panel.width = width;
-  panel.height = height;
-  choose_tics(panel.x, width, true);
-  choose_tics(panel.y, height, false);
-  if (print > 0) {
-    for (Tic& tic : panel.y.tics) tic.label = broken(tic.label, panel.y.font, row);
-    panel.x.name = broken(panel.x.name, panel.x.font, width + least_right);
-    panel.y.name = broken(panel.y.name, panel.y.font, height + least_right);
-  }
+/// With tics, and without labels that have no room.
+Panel sized(Panel panel) {
+  choose_tics(panel.x, panel.width, true);
+  choose_tics(panel.y, panel.height, false);
   std::erase_if(panel.labels, [&](const Label& label) {
     if (label.room <= 0.0) return false;
-    const double pixels = (panel.x.place(panel.x.low + label.room) - panel.x.place(panel.x.low)) * width;
+    const double pixels = (panel.x.place(panel.x.low + label.room) - panel.x.place(panel.x.low)) * panel.width;
     return text_width(label.text, label.font) + 6 > pixels;
   });
-  for (Label& label : panel.labels) {
-    if (print > 0 && label.pin == Pin::left && !label.free) {
-      label.text = broken(label.text, label.font, value);
-    }
-  }
-  if (panel.rows) panel.height = std::max(height, height_of_rows(panel));
   place_free_labels(panel);
   return panel;
 }
-
-// ---- layout
 
 int entry_width(const Series& series) { return swatch_room(series) + text_width(series.name, small_font); }
 
@@ -119,16 +84,14 @@ struct Margins {
   int title = 0;  ///< at the right as well, where another title stands beside this one
 };
 
-/// What a panel needs around its plot area; its legend too. In print titles are broken instead of reaching beyond it.
-Margins margins_of(Panel& panel, Legend legend, bool print) {
+/// What a panel needs around its plot area; its legend too.
+Margins margins_of(const Panel& panel, Legend legend) {
   Margins margins{24, least_right, gap, gap};
-  const auto beyond = [&](const std::string& text, int font) { return text_width(text, font) - panel.width; };
+  const auto beyond = [&](const std::string& text, int font) { return widest_line(text, font) - panel.width; };
   if (!is_blank(panel.y)) {
     // gnuplot guesses generously how wide the labels are between an axis and its name.
     const int guessed_font = panel.y.name.empty() ? panel.y.font : 20;
-    margins.left = std::max(print ? 0 : least_left, 28 + widest_label(panel.y.tics, guessed_font));
-    margins.left += small_line * (count_lines(panel.y.name) - (panel.y.name.empty() ? 0 : 1));
-    margins.left += print && !panel.y.name.empty() ? small_line : 0;
+    margins.left = std::max(least_left, 28 + widest_label(panel.y.tics, guessed_font));
   }
   const auto reserve = [&](double width) { margins.right = std::max(margins.right, static_cast<int>(width) + gap); };
   for (const Series& series : panel.series) {
@@ -139,23 +102,18 @@ Margins margins_of(Panel& panel, Legend legend, bool print) {
   }
   for (const Label& label : panel.labels) {
     if (label.pin != Pin::left) continue;
-    reserve(panel.x.place(label.x) * panel.width + label.right + widest_line(label.text, label.font) - panel.width);
+    reserve(panel.x.place(label.x) * panel.width + label.right + beyond(label.text, label.font));
   }
-  const int name_beyond = (widest_line(panel.x.name, panel.x.font) - panel.width) / 2;
+  const int name_beyond = beyond(panel.x.name, panel.x.font) / 2;
   margins.left = std::max(margins.left, name_beyond);
   reserve(name_beyond);
-  if (print) {
-    panel.title = broken(panel.title, title_font, panel.width + margins.right);
-    panel.subtitle = broken(panel.subtitle, small_font, panel.width + margins.right);
-  } else {
-    margins.title = beyond(panel.title, title_font) + gap;
-    reserve(beyond(panel.subtitle, small_font));
-  }
+  margins.title = beyond(panel.title, title_font) + gap;
+  reserve(beyond(panel.subtitle, small_font));
   margins.top += title_line * count_lines(panel.title) + small_line * count_lines(panel.subtitle);
   if (legend == Legend::above)
     margins.top += height_of(entries_of({&panel}, panel.width)) + (panel.title.empty() ? gap : 0);
-  margins.top = std::max(margins.top, (widest_line(panel.y.name, panel.y.font) - panel.height) / 2);
-  if (!is_blank(panel.x)) margins.bottom = panel.x.name.empty() ? 34 : 42 + name_line * count_lines(panel.x.name);
+  margins.top = std::max(margins.top, (text_width(panel.y.name, panel.y.font) - panel.height) / 2);
+  if (!is_blank(panel.x)) margins.bottom = panel.x.name.empty() ? 34 : 42 + name_line;
   if (legend == Legend::beside) {
     margins.bottom = std::max(margins.bottom, height_of(entries_of({&panel}, 0)) - panel.height + gap);
   }
@@ -163,11 +121,11 @@ Margins margins_of(Panel& panel, Legend legend, bool print) {
 }
 
 /// Row after row. The plot areas of a row begin at one height, those of a column at one distance from the left.
-Canvas in_columns(std::vector<Panel> panels, std::size_t columns, Legend legend, int top, bool print) {
+Canvas in_columns(const std::vector<Panel>& panels, std::size_t columns, Legend legend) {
   columns = std::min(columns, panels.size());
   std::vector<Margins> margins;
   margins.reserve(panels.size());
-  for (Panel& panel : panels) margins.push_back(margins_of(panel, legend, print));
+  for (const Panel& panel : panels) margins.push_back(margins_of(panel, legend));
   std::vector<int> lefts(columns), steps(columns);  // of each column: its margin, and how far away the next one begins
   for (std::size_t i = 0; i < panels.size(); ++i) {
     const std::size_t column = i % columns;
@@ -178,7 +136,6 @@ Canvas in_columns(std::vector<Panel> panels, std::size_t columns, Legend legend,
     steps[column] = std::max(steps[column], panels[i].width + std::max(margins[i].right, title));
   }
   Canvas canvas;
-  canvas.height = top;
   canvas.legend = legend;
   for (std::size_t first = 0; first < panels.size(); first += columns) {
     const std::size_t end = std::min(panels.size(), first + columns);
@@ -193,112 +150,6 @@ Canvas in_columns(std::vector<Panel> panels, std::size_t columns, Legend legend,
     }
     canvas.height += above + below;
   }
-  return canvas;
-}
-
-/// With the figure's title and the legend that panels share above them.
-Canvas with_head(const Figure& figure, const std::vector<Panel>& panels, std::size_t columns, int width) {
-  const bool print = width > 0;
-  Canvas canvas = in_columns(panels, columns, figure.legend, 0, print);
-  const int left = print ? gap : least_left;
-  const int room = (print ? width : std::max(canvas.width, least_left)) - left;
-  canvas.title = print ? broken(figure.title, title_font + 1, room) : figure.title;
-  int head = title_line * count_lines(canvas.title);
-  if (!print) canvas.width = std::max(canvas.width, left + text_width(figure.title, title_font + 1));
-  if (figure.legend == Legend::shared) {
-    std::vector<const Panel*> all;
-    for (const Panel& panel : panels) all.push_back(&panel);
-    canvas.legend_left = left;
-    canvas.legend_top = head + gap;
-    canvas.legend_width = room - (print ? 0 : least_right);
-    head += gap + height_of(entries_of(all, canvas.legend_width));
-  }
-  for (Placed& placed : canvas.panels) placed.y += head;
-  canvas.height += head;
-  return canvas;
-}
-
-/// Whether all series that end in a name look the same in every panel, so that one legend serves all.
-bool names_agree(const Figure& figure) {
-  for (const Panel& panel : figure.panels) {
-    for (const Series& one : panel.series) {
-      if (one.name.empty()) continue;
-      for (const Panel& other : figure.panels) {
-        const auto same = std::ranges::find(other.series, one.name, &Series::name);
-        if (same != other.series.end() && same->colour != one.colour) return false;
-      }
-    }
-  }
-  return true;
-}
-
-/// Lines of one colour are told apart by their places alone: their names stay at their ends, without values.
-void move_ends_to_legend(Figure& figure) {
-  bool rows = false;
-  for (Panel& panel : figure.panels) {
-    rows = rows || panel.rows;
-    std::map<std::string_view, int> ends;
-    for (const Series& series : panel.series) ends[series.colour] += series.at_end ? 1 : 0;
-    for (Series& series : panel.series) {
-      series.at_end = series.at_end && ends[series.colour] > 1;
-      series.value.clear();
-    }
-  }
-  const bool one_serves_all = (rows || figure.panels.size() > 1) && names_agree(figure);
-  figure.legend = one_serves_all ? Legend::shared : Legend::above;
-}
-
-/// So wide, with its panels in so many columns: their widths follow from what their margins leave.
-Canvas fitted(const Figure& figure, std::size_t columns, int width) {
-  constexpr int narrowest = 60, lowest = 100, passes = 6;
-  std::vector<int> widths;
-  for (const Panel& panel : figure.panels) widths.push_back(panel.width);
-  Canvas canvas;
-  for (int pass = 0; pass < passes; ++pass) {
-    std::vector<Panel> panels;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      const Panel& panel = figure.panels[i];
-      const int height = panel.rows ? panel.height : std::max(lowest, panel.height * widths[i] / panel.width);
-      panels.push_back(sized(panel, widths[i], height, width));
-    }
-    canvas = with_head(figure, panels, columns, width);
-    const int each = (width - canvas.width) / static_cast<int>(std::min(columns, widths.size()));
-    if (each == 0 || pass + 1 == passes) break;
-    for (int& one : widths) one = std::max(narrowest, one + each);
-  }
-  return canvas;
-}
-
-/// Whether curves have enough of the picture.
-bool is_legible(const Canvas& canvas, int width) {
-  constexpr int least = 130;
-  int sum = 0, row = -1;
-  for (const Placed& placed : canvas.panels) {
-    if (placed.panel.width < least) return false;
-    if (row >= 0 && placed.y != row) break;
-    row = placed.y;
-    sum += placed.panel.width;
-  }
-  return canvas.width <= width && sum * 2 >= width;
-}
-
-Canvas printed(Figure figure) {
-  const int width = static_cast<int>(std::lround(figure.width_cm / 2.54 * print_pixels_per_inch));
-  Canvas canvas;
-  for (std::size_t columns = std::min(figure.columns, figure.panels.size()); columns > 0; --columns) {
-    Figure without_ends = figure;
-    move_ends_to_legend(without_ends);
-    for (const Figure& way : {figure, without_ends}) {
-      canvas = fitted(way, columns, width);
-      if (is_legible(canvas, width)) break;
-    }
-    if (is_legible(canvas, width)) break;
-  }
-  if (canvas.width > width) {
-    throw UsageError(fmt::format("--width {:.3g} cm: too narrow for what is drawn; at least {:.1f} cm", figure.width_cm,
-                                 std::ceil(canvas.width * 25.4 / print_pixels_per_inch) / 10.0));
-  }
-  canvas.width = width;
   return canvas;
 }
 
@@ -343,12 +194,27 @@ std::string Canvas::at(double x, double y) const {
   return fmt::format("screen {:.5f},{:.5f}", x / width, 1.0 - y / height);
 }
 
-Canvas lay_out(Figure figure) {
-  for (Panel& panel : figure.panels) complete(panel);
-  if (figure.width_cm > 0.0) return printed(std::move(figure));
-  std::vector<Panel> panels;
-  for (const Panel& panel : figure.panels) panels.push_back(sized(panel, panel.width, panel.height, 0));
-  return with_head(figure, panels, figure.columns, 0);
+Canvas lay_out(const Figure& figure) {
+  std::vector<Panel> panels = figure.panels;
+  for (Panel& panel : panels) {
+    complete(panel);
+    panel = sized(std::move(panel));
+  }
+  Canvas canvas = in_columns(panels, figure.columns, figure.legend);
+  canvas.title = figure.title;
+  canvas.width = std::max(canvas.width, least_left + text_width(figure.title, title_font + 1));
+  int head = figure.title.empty() ? 0 : title_line;
+  if (figure.legend == Legend::shared) {
+    std::vector<const Panel*> all;
+    for (const Panel& panel : panels) all.push_back(&panel);
+    canvas.legend_left = least_left;
+    canvas.legend_top = head + gap;
+    canvas.legend_width = canvas.width - least_left - least_right;
+    head += gap + height_of(entries_of(all, canvas.legend_width));
+  }
+  for (Placed& placed : canvas.panels) placed.y += head;
+  canvas.height += head;
+  return canvas;
 }
 
 }  // namespace foretrain

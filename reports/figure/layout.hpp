@@ -47,7 +47,7 @@ int end_room(const Series& series);
 /// A line's name at its end, and its last value.
 std::string end_text(const Series& series);
 
-/// A panel and where its plot area begins in the picture. Its texts are broken into lines ("\n") where print needs it.
+/// A panel and where its plot area begins in the picture.
 struct Placed {
   Panel panel;
   int x = 0, y = 0;
@@ -71,9 +71,8 @@ std::vector<std::string> lines_of(const std::string& text);
 /// other; those that fit nowhere are left out, the last first. The panel's size and ranges are known.
 void place_free_labels(Panel& panel);
 
-/// Chooses what the figure leaves open (ranges, tics, colours), and places all. In print as wide as is asked for: names
-/// at ends of lines go into a legend, and panels below each other, where there is too little room. Throws UsageError
-/// for a panel in which there is nothing.
-Canvas lay_out(Figure figure);
+/// Chooses what the figure leaves open (ranges, tics, colours), and places all. Throws UsageError for a panel in which
+/// there is nothing.
+Canvas lay_out(const Figure& figure);
 
 }  // namespace foretrain

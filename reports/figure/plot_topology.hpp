@@ -16,19 +16,15 @@ struct TopologyPicture {
   Node node;
   Network network = {};                           ///< of the machine's cards: the node's own, or the cluster's
   std::optional<Cluster> cluster = std::nullopt;  ///< of nodes that are all alike
-  double width_cm = 0.0;                          ///< as in Figure
 };
 
-/// Parts that are alike are drawn twice and once for the last of them where all would be too narrow to read.
+/// Where all parts of a row would be too narrow to read, the first and the last are drawn.
 Figure to_figure(const TopologyPicture& picture);
 
 /// The panel of one machine, so many pixels wide.
 Panel node_panel(const Node& node, const Network& network, int width);
 
-/// The panel of the fabric behind the cards, so many pixels wide: its levels with their counts.
-Panel fabric_panel(const Cluster& cluster, int width);
-
-/// The same levels in words, a line each.
+/// The levels of the fabric behind the cards in words, with their counts, a line each.
 std::string fabric_text(const Cluster& cluster);
 
 /// The same in words: the fabric, then the machine's wiring.

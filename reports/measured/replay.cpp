@@ -56,18 +56,6 @@ std::string replay_text(const std::vector<HostMeasurement>& runs) {
   return text;
 }
 
-std::string probe_text(const std::vector<ProbeMeasurement>& probes) {
-  TextTable table("lrrrrrrr",
-                  {"message", "payload", "card", "packets", "wire bytes", "by the model", "returned", "time"});
-  for (const ProbeMeasurement& p : probes) {
-    table.add_row({p.protocol, format_bytes(p.payload), fmt::format("{:.0f} Mbit/s", p.rate.value() * 8e-6),
-                   fmt::format("{:.2f}", p.packets), fmt::format("{:.1f}", p.wire_bytes),
-                   fmt::format("{:.0f}", model_wire_bytes(p.protocol, p.payload).value()),
-                   fmt::format("{:.1f}", p.returned_bytes), format_seconds(Seconds(median(p.samples)))});
-  }
-  return "Single messages between two hosts: bytes that the card counts, and by the packet model\n\n" + table.text(2);
-}
-
 std::vector<Comparison> comparisons_of(const std::vector<HostMeasurement>& runs) {
   std::vector<Comparison> comparisons;
   for (const HostMeasurement& run : runs) {

@@ -53,19 +53,6 @@ std::string suites_text(const GpuCalibration& fit) {
   return text;
 }
 
-/// Clocks of products that ran for seconds: what power leaves of the boost clock.
-std::string sustained_text(const GpuCalibration& fit) {
-  const MeasuredGpu& gpu = fit.machine.gpus.front();
-  std::string text;
-  for (const SustainedClock& one : fit.sustained) {
-    text += fmt::format("  {}: {:.0f} of {:.0f} MHz", one.name, one.clock.value() * 1e-6, gpu.clock.value() * 1e-6);
-    if (one.watts) text += fmt::format(" at {:.0f} W", *one.watts);
-    if (one.watts && gpu.power_limit_watts) text += fmt::format(" of {:.0f} W", *gpu.power_limit_watts);
-    text += one.limited ? ", limited by power\n" : "\n";
-  }
-  return text;
-}
-
 std::string with_unit(const std::string& name, double value) {
   const std::string& unit = constant_row(name).unit;
   return fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
@@ -146,7 +133,6 @@ std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_o
 std::string to_text(const GpuCalibration& fit) {
   std::string text = machine_text(fit) + "\n" + suites_text(fit) + "\n" + stages_text(fit) + constants_text(fit);
   if (!fit.errors.empty()) text += "\n" + errors_text(fit);
-  if (!fit.sustained.empty()) text += "\n" + sustained_text(fit);
   if (!fit.matmul_note.empty()) text += "\n" + fit.matmul_note + "\n";
   return text + "\n" + bars_text(fit);
 }

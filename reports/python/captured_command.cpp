@@ -48,7 +48,7 @@ ScenarioError scenario_error_of(const json& error) {
   return {{error["file"], error["line"], error["column"]}, error["key"], error["got"], error["expected"]};
 }
 
-/// Runs the command here; its output, or what it threw.
+/// Runs the command here; its output, or its error with the place.
 json answer_of(const std::vector<std::string>& arguments) {
   CapturedStream output(stdout, STDOUT_FILENO), messages(stderr, STDERR_FILENO);
   CLI::App app("", "foretrain");
@@ -61,12 +61,8 @@ json answer_of(const std::vector<std::string>& arguments) {
   } catch (const ScenarioError& error) {
     return {{"scenario_error", json_of(error)}};
   } catch (const CLI::Error& error) {
-    if (error.get_exit_code() != 0) return {{"usage_error", error.what()}};
+    if (error.get_exit_code() != 0) throw UsageError(error.what());
     app.exit(error);  // prints the help
-  } catch (const UsageError& error) {
-    return {{"usage_error", error.what()}};
-  } catch (const ImpossiblePlan& error) {
-    return {{"usage_error", error.what()}};
   }
   return {{"status", static_cast<int>(status)}, {"output", output.text()}, {"messages", messages.text()}};
 }
@@ -78,10 +74,10 @@ CommandOutput run_command(const std::vector<std::string>& arguments, const std::
   answer_all(
       1, 1, [&](std::size_t) { return answer_of(arguments).dump(); },
       [&](std::size_t, Reply came) { reply = std::move(came); }, stop);
+  if (reply.kind == Reply::Kind::bad_input) throw UsageError(reply.text);
   if (reply.kind != Reply::Kind::answer) throw std::runtime_error(reply.text);
   const json answer = json::parse(reply.text);
   if (answer.contains("scenario_error")) throw scenario_error_of(answer["scenario_error"]);
-  if (answer.contains("usage_error")) throw UsageError(answer["usage_error"].get<std::string>());
   return {answer.value("status", 0), answer.value("output", ""), answer.value("messages", "")};
 }
 

@@ -1,6 +1,7 @@
 // The module: the only place that sees cpp-httplib.
 #include <httplib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_clients = 64;
 constexpr std::size_t most_bytes = 1 << 20;   // of a body
-constexpr std::chrono::seconds patience(10);  // for each part of a request, and for the client to take its answer
+constexpr std::chrono::seconds patience(10);  // for a request to come, and for the client to take its answer
 
 void put(const HttpAnswer& answer, httplib::Response& response) {
   response.status = answer.status;
@@ -50,6 +51,25 @@ int refused_status(const httplib::Request& request) {
   return request.ranges.empty() ? 0 : 416;
 }
 
+/// A connection whose request must come in time as a whole, however often bytes of it do.
+class Timed : public httplib::Stream {
+ public:
+  explicit Timed(httplib::Stream& stream) : stream_(stream) {}
+  bool is_readable() const override { return stream_.is_readable(); }
+  bool is_writable() const override { return stream_.is_writable(); }
+  ssize_t read(char* bytes, size_t size) override {
+    return std::chrono::steady_clock::now() < until_ ? stream_.read(bytes, size) : -1;
+  }
+  ssize_t write(const char* bytes, size_t size) override { return stream_.write(bytes, size); }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override { stream_.get_remote_ip_and_port(ip, port); }
+  void get_local_ip_and_port(std::string& ip, int& port) const override { stream_.get_local_ip_and_port(ip, port); }
+  socket_t socket() const override { return stream_.socket(); }
+
+ private:
+  httplib::Stream& stream_;
+  std::chrono::steady_clock::time_point until_ = std::chrono::steady_clock::now() + patience;
+};
+
 class Server : public httplib::Server {
  public:
   explicit Server(const HttpService& service) : service_(service) {
@@ -60,7 +80,6 @@ class Server : public httplib::Server {
       ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     });
     set_tcp_nodelay(true);
-    set_keep_alive_max_count(1);
     set_payload_max_length(most_bytes);
     set_read_timeout(patience);
     set_write_timeout(patience);
@@ -82,10 +101,9 @@ class Server : public httplib::Server {
     Post(".*",
          [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& content) {
            HttpRequest asked = request_of(request);
-           const auto until = std::chrono::steady_clock::now() + patience;  // however often bytes come
            const bool whole = content([&](const char* bytes, std::size_t size) {
              asked.body.append(bytes, size);
-             return std::chrono::steady_clock::now() < until;
+             return true;
            });
            put(whole ? service_.answer(asked) : service_.complain(response.status == 413 ? 413 : 400), response);
          });
@@ -107,6 +125,20 @@ class Server : public httplib::Server {
   }
 
  private:
+  /// As the library does it, for one request that comes in time.
+  bool process_and_close_socket(socket_t socket) override {
+    const bool answered =
+        httplib::detail::process_client_socket(socket, read_timeout_sec_, read_timeout_usec_, write_timeout_sec_,
+                                               write_timeout_usec_, [this](httplib::Stream& stream) {
+                                                 Timed timed(stream);
+                                                 bool closed = false;
+                                                 return process_request(timed, true, closed, nullptr);
+                                               });
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+    return answered;
+  }
+
   const HttpService& service_;
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <map>
 #include <tuple>
 
 #include "model/base/format.hpp"
@@ -63,39 +62,9 @@ std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal go
 /// With what keeps its cards from their line rate, where the best plan's are not kept from it.
 std::string reason(const RankedPlan& plan, const RankedPlan& best, PlanGoal goal) {
   std::string text = loses_by(plan, best, goal);
-  if (plan.machines.limits == best.machines.limits) return text;
-  for (const std::string& limit : plan.machines.limits) text += "; " + limit;
+  if (plan.limits == best.limits) return text;
+  for (const std::string& limit : plan.limits) text += "; " + limit;
   return text;
-}
-
-/// Plans on the same machines that differ in nothing but the cards, the slowest of these first.
-std::map<std::string, std::vector<RankedPlan*>> by_all_but_cards(std::vector<RankedPlan>& plans) {
-  std::map<std::string, std::vector<RankedPlan*>> alike;
-  for (RankedPlan& plan : plans) {
-    alike[fmt::format("{} {} {}", plan.machines.node, plan.machines.gpus, describe(plan.point))].push_back(&plan);
-  }
-  for (auto& [name, list] : alike) {
-    std::ranges::stable_sort(list, {}, [](const RankedPlan* plan) { return plan->machines.cards; });
-  }
-  return alike;
-}
-
-/// Fills in what plans rank as.
-void compare_cards(std::vector<RankedPlan>& plans) {
-  constexpr double printed = 1e-3;  // three digits
-  for (const auto& [name, list] : by_all_but_cards(plans)) {
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      RankedPlan& plan = *list[i];
-      plan.ranked_as = plan.expected();
-      for (std::size_t j = 0; j < i; ++j) {
-        const RankedPlan& slower = *list[j];
-        if (!(slower.machines.cards < plan.machines.cards) || slower.expected() > plan.expected() * (1.0 + printed))
-          continue;
-        plan.needless_cards = true;
-        plan.ranked_as = std::max(plan.ranked_as, slower.ranked_as);
-      }
-    }
-  }
 }
 
 /// Whether `a` is no worse in any figure than `b`, and better in one. Less is better.
@@ -138,8 +107,8 @@ std::vector<std::uint64_t> parts_of(const RankedPlan& plan) {
 bool prefer_simple(std::vector<RankedPlan>& plans) {
   const RankedPlan& best = plans.front();
   const auto is_as_good = [&](const RankedPlan& plan) {
-    return plan.odds && plan.hardware == best.hardware && plan.machines.cards == best.machines.cards &&
-           plan.train().memory.fits() && plan.expected() <= best.expected() * (1.0 + noise_of_runs);
+    return plan.odds && plan.hardware == best.hardware && plan.train().memory.fits() &&
+           plan.expected() <= best.expected() * (1.0 + noise_of_runs);
   };
   auto simplest = plans.begin();
   for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
@@ -171,13 +140,12 @@ void set_odds(PlanReport& report, const std::vector<std::vector<Effect>>& effect
 }
 
 void finish(PlanReport& report) {
-  compare_cards(report.ranked);
   const auto fits = [](const RankedPlan& plan) { return plan.train().memory.fits(); };
   std::stable_sort(report.ranked.begin(), report.ranked.end(), [&](const RankedPlan& a, const RankedPlan& b) {
     if (fits(a) != fits(b)) return fits(a);
     const auto key = [](const RankedPlan& plan) {
       const double beyond = plan.excess > 1.0 ? plan.excess : 0.0;
-      return std::tuple(beyond, !plan.odds, plan.ranked_as, plan.machines.cards, plan.result.warnings.size());
+      return std::tuple(beyond, !plan.odds, plan.expected(), plan.result.warnings.size());
     };
     return key(a) < key(b);
   });
@@ -186,7 +154,7 @@ void finish(PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   const auto is_choice = [&](const RankedPlan& plan) {
     const bool beyond_limits = plan.excess > 1.0 && best.excess <= 1.0;
-    return fits(plan) && !plan.needless_cards && !beyond_limits;
+    return fits(plan) && !beyond_limits;
   };
   for (RankedPlan& plan : report.ranked) {
     if (&plan != &best) plan.why = reason(plan, best, report.goal);

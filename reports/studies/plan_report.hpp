@@ -18,18 +18,10 @@ namespace foretrain {
 
 /// A plan that was predicted.
 struct RankedPlan {
-  /// On what, of which only the cards may differ where plans are compared for these.
-  struct Machines {
-    std::string node;
-    int gpus = 0;
-    BytesPerSecond cards;             ///< of all network cards together
-    std::vector<std::string> limits;  ///< what keeps these from their line rate (check.hpp)
-    std::string name = {};            ///< "32 nodes" where several are compared, else empty
-  };
-
   PlanPoint point;
-  Machines machines;
+  std::string machines = {};           ///< "32 nodes" where several are compared, else empty
   std::string hardware;                ///< `machines`, and how many of their GPUs train
+  std::vector<std::string> limits;     ///< what keeps network cards from their line rate (check.hpp)
   std::vector<std::string> overrides;  ///< "KEY=VALUE", of the user, hardware and plan
   Result result;
   Seconds estimate;                ///< of the step over an uncontended network, by which plans were searched
@@ -39,8 +31,6 @@ struct RankedPlan {
   std::optional<PlanOdds> odds;    ///< of those that have a chance
   /// That it needs more memory than there is, where the stack's runs say how far memory is off.
   double chance_of_shortage = 0.0;
-  double ranked_as = 0.0;       ///< what is expected, or that of the same plan on slower cards that takes as long
-  bool needless_cards = false;  ///< there is such a plan
   bool is_measured_gpu = true;  ///< a training step of its GPUs' generation is (has_measured_step)
   bool in_front = false;        ///< no other is at least as good in time, cost and memory, and better in one
   std::string why;              ///< it is no better than the first; empty for the first
@@ -64,14 +54,6 @@ struct Unknown {
   double moves = 0.0;   ///< ln(step), the mean of both directions
 };
 
-/// A batch that the best plan's machines divide better.
-struct BetterBatch {
-  std::int64_t instead_of = 0, batch = 0;
-  int gpus_per_node = 0;  ///< that it lets train
-  Seconds step;           ///< of its best plan, over an uncontended network
-  double speedup = 1.0;   ///< in samples a second, over the best plan's estimate
-};
-
 struct PlanReport {
   std::string scenario;
   PlanGoal goal = PlanGoal::time;
@@ -90,9 +72,7 @@ struct PlanReport {
   /// The plans have extras that nobody allowed, without which the best takes so many times as long; infinity where
   /// nothing fits without them.
   std::optional<double> without_extras = std::nullopt;
-  std::optional<BetterBatch> better_batch = std::nullopt;
   std::optional<MachineCount> least = std::nullopt;  ///< where no plan fits: on how many machines one would
-  int most_nodes = 0;                                ///< of the clusters that were searched
 };
 
 /// One plan that is run again takes so much more or less: the least of what published runs of one release differ by
@@ -103,8 +83,7 @@ inline constexpr double noise_of_runs = 0.015;
 void set_odds(PlanReport& report, const std::vector<std::vector<Effect>>& effects);
 
 /// Sorts the ranked plans by what is expected of them, the simplest first of those that are as good as the best, finds
-/// the front and says why plans lose. Plans that exceed the limits come last, the nearest of these first. Where a plan
-/// takes as long on slower cards, to the digits that are printed, the slower ones come first.
+/// the front and says why plans lose. Plans that exceed the limits come last, the nearest of these first.
 void finish(PlanReport& report);
 
 void compare_machines(PlanReport& report, std::vector<RankedPlan> best_on_each);

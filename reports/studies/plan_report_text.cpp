@@ -46,16 +46,14 @@ std::string extras_text(const PlanReport& report) {
 }
 
 std::string space_text(const PlanSearch& search) {
-  std::string text = fmt::format("  {} candidates in {} layouts: {} evaluated, {} exceed memory,{}",
-                                 count_text(search.counts.plans), count_text(static_cast<std::int64_t>(search.layouts)),
-                                 count_text(search.counts.estimated), count_text(search.counts.unfit),
-                                 search.counts.impossible > 0 ? " " + count_text(search.counts.impossible) +
-                                                                    " impossible,\n  the rest pruned by lower bound\n"
-                                                              : "\n  the rest pruned by lower bound\n");
-  if (!search.complete) {
-    text += fmt::format("  Interrupted: {} plans were not looked at; the best may be among them\n",
-                        count_text(search.plans - search.counts.plans));
-  }
+  const PlanCounts& counts = search.counts;
+  const std::string of_all = search.complete ? "" : " of " + count_text(search.plans);
+  std::string text = fmt::format(
+      "  {}{} candidates in {} layouts: {} evaluated, {} exceed memory,", count_text(counts.plans), of_all,
+      count_text(static_cast<std::int64_t>(search.layouts)), count_text(counts.estimated), count_text(counts.unfit));
+  if (counts.impossible > 0) text += fmt::format(" {} impossible,", count_text(counts.impossible));
+  text += "\n  the rest pruned by lower bound\n";
+  if (!search.complete) text += "  Interrupted: the best may be among the candidates that were not looked at\n";
   return text;
 }
 
@@ -81,22 +79,6 @@ std::string memory_text(const RankedPlan& plan) {
   return fmt::format("{} of {}", format_bytes(memory.total()), format_bytes(memory.capacity));
 }
 
-/// What to search next where the nearest plan takes too long, and money for more machines may be left. They lose time
-/// to messages: twice as many as would do without are searched, too.
-std::string more_nodes_text(const PlanReport& report) {
-  const TrainResult& nearest = report.ranked.front().train();
-  const PlanLimits& limits = report.limits;
-  const double over_time = excess(nearest, {.time = limits.time, .usd = std::nullopt});
-  const double over_money = excess(nearest, {.time = std::nullopt, .usd = limits.usd});
-  if (over_time <= 1.0 || over_money > 1.0) return "";
-  const double doublings = std::ceil(std::log2(over_time)) + 1.0;
-  constexpr double most = 131'072;  // of a scenario
-  if (2 * report.most_nodes > most) return "";
-  return fmt::format("  more than {} not tried: --nodes {}..{:.0f}\n",
-                     counted(report.most_nodes, "node", "was", "were"), 2 * report.most_nodes,
-                     std::min(report.most_nodes * std::exp2(doublings), most));
-}
-
 std::string best_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   std::string text = best.excess > 1.0
@@ -107,10 +89,9 @@ std::string best_text(const PlanReport& report) {
   text += extras_text(report);
   if (best.train().time_to_train) text += fmt::format("  {}\n", outlook_text(best));
   if (report.limits.any()) text += fmt::format("  {}: {}\n", describe(report.limits), limits_text(best, report.limits));
-  text += more_nodes_text(report) + "\n";
-  text += fmt::format("  foretrain predict {}", shell_word(report.file));
+  text += fmt::format("\n  foretrain predict {}", shell_word(report.file));
   for (const std::string& change : best.overrides) text += fmt::format(" \\\n    --set {}", shell_quoted(change));
-  for (const std::string& limit : best.machines.limits) text += fmt::format("\n  {}", limit);
+  for (const std::string& limit : best.limits) text += fmt::format("\n  {}", limit);
   return text + "\n";
 }
 
@@ -163,19 +144,6 @@ std::string odds_text(const PlanReport& report) {
   return text;
 }
 
-std::string better_batch_text(const PlanReport& report) {
-  if (!report.better_batch) return "";
-  const BetterBatch& better = *report.better_batch;
-  std::string text = fmt::format(
-      "\nA batch of {} instead of {} would let all {} GPUs of each node train:\n  step {}, {} more samples a second",
-      better.batch, better.instead_of, better.gpus_per_node, format_seconds(better.step),
-      format_percent(better.speedup - 1.0));
-  if (const auto usd = report.ranked.front().train().cost_usd) {
-    text += fmt::format(", {:.0f} USD to train instead of {:.0f}", *usd / better.speedup, *usd);
-  }
-  return text + "; by estimate\n";
-}
-
 std::string runners_up_text(const PlanReport& report) {
   std::string text;
   std::set<PlanKind> told{kind_of(report.ranked.front())};
@@ -194,8 +162,8 @@ std::string machines_text(const PlanReport& report) {
   std::string text = "\nBest plan on each, the cheapest first (* none beats it in both time and cost)\n";
   for (const RankedPlan& plan : report.machines) {
     const std::string limits = limits_text(plan, report.limits);
-    text += fmt::format("  {} {}: {}\n      {}\n", plan.in_front ? "*" : " ", plan.machines.name, outlook_text(plan),
-                        plan.hardware == plan.machines.name ? plan_of(plan) : name_of(plan));
+    text += fmt::format("  {} {}: {}\n      {}\n", plan.in_front ? "*" : " ", plan.machines, outlook_text(plan),
+                        plan.hardware == plan.machines ? plan_of(plan) : name_of(plan));
     if (!limits.empty()) text += fmt::format("      {}\n", limits);
   }
   return text;
@@ -270,7 +238,7 @@ nlohmann::ordered_json plan_json(const RankedPlan& plan, const PlanLimits& limit
   if (!plan.is_measured_gpu) json["measured_gpu"] = false;
   json["in_front"] = plan.in_front;
   json["why"] = plan.why;
-  if (!plan.machines.limits.empty()) json["limits"] = plan.machines.limits;
+  if (!plan.limits.empty()) json["limits"] = plan.limits;
   return json;
 }
 
@@ -280,9 +248,12 @@ std::string to_text(const PlanReport& report) {
   std::string text = fmt::format("Plans for {}  [{}]\n\n{}", report.scenario,
                                  report.ranked.empty() ? "nothing ranked" : name(report.ranked.front().result.fidelity),
                                  space_text(report.search));
-  if (report.ranked.empty()) return text + fmt::format("\n  No plan fits{}.\n", least_text(report));
-  return text + best_text(report) + odds_text(report) + better_batch_text(report) + runners_up_text(report) +
-         front_text(report) + misses_text(report);
+  if (report.ranked.empty()) {
+    return text + (report.search.complete ? fmt::format("\n  No plan fits{}.\n", least_text(report))
+                                          : "\n  No plan was found until then.\n");
+  }
+  return text + best_text(report) + odds_text(report) + runners_up_text(report) + front_text(report) +
+         misses_text(report);
 }
 
 std::string to_json(const PlanReport& report) {
@@ -299,13 +270,6 @@ std::string to_json(const PlanReport& report) {
                    {"impossible", search.counts.impossible},
                    {"complete", search.complete}};
   if (report.least) json["least_nodes"] = report.least->nodes;
-  if (const auto& better = report.better_batch) {
-    json["better_batch"] = {{"global_batch", better->batch},
-                            {"instead_of", better->instead_of},
-                            {"gpus_per_node", better->gpus_per_node},
-                            {"estimate_s", better->step.value()},
-                            {"speedup", better->speedup}};
-  }
   if (!report.unknowns.empty()) {
     json["winners_curse"] = report.curse - 1.0;
     for (const Unknown& one : report.unknowns) {

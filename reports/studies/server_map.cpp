@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -67,45 +65,13 @@ std::optional<Seconds> predicted_time(const CsvTable& table, const CsvRow& row) 
   return std::nullopt;
 }
 
-/// Keys that have several values in the tables and are no part of the ways that are compared, in order of columns.
-std::vector<std::string> varying_keys(const std::vector<CsvTable>& tables) {
-  std::map<std::string, std::set<std::string>> values;
-  std::vector<std::string> keys;
-  for (const CsvTable& table : tables) {
-    for (std::size_t i = 0; i < table.header.size(); ++i) {
-      const std::string& key = table.header[i].text;
-      const std::string word = key.substr(key.rfind('.') + 1);
-      const bool way = word == "algorithm" || word == "servers" || word == "placement";
-      const bool result = key.starts_with("predicted.") || key.starts_with("measured.");
-      if (way || result || key.find('.') == std::string::npos) continue;
-      for (const CsvRow& row : table.rows) values[key].insert(row[i].text);
-      if (values[key].size() > 1 && std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-    }
-  }
-  return keys;
-}
-
-/// The keys with those chosen that are empty; panels may stay empty: one panel.
-MapKeys chosen_keys(const std::vector<CsvTable>& tables, MapKeys keys) {
-  std::vector<std::string> left = varying_keys(tables);
-  std::erase_if(left, [&](const std::string& key) { return key == keys.x || key == keys.y || key == keys.panels; });
-  const auto choose = [&](std::string& key, const char* usual) {
-    if (!key.empty()) return;
-    if (find_column(tables.front(), usual)) {
-      key = usual;
-    } else if (!left.empty()) {
-      key = left.front();
-    }
-    std::erase(left, key);
-  };
-  // Before the others take what is usual for one of them.
-  std::erase(left, "cluster.network.nic_bandwidth");
-  choose(keys.x, "cluster.network.nic_bandwidth");
-  choose(keys.y, "workload.collective.size");
-  choose(keys.panels, "workload.collective.ranks");
-  if (keys.x.empty() || keys.y.empty()) {
-    throw UsageError("plot map: needs two keys that vary; sweep them with --vary, or name them with --x and --y");
-  }
+/// Those that are empty as the map of all-reduces has them; panels may stay empty: one panel.
+MapKeys chosen_keys(const CsvTable& table, MapKeys keys) {
+  constexpr const char* ranks = "workload.collective.ranks";
+  if (keys.x.empty()) keys.x = "cluster.network.nic_bandwidth";
+  if (keys.y.empty()) keys.y = "workload.collective.size";
+  const bool is_free = keys.panels.empty() && keys.x != ranks && keys.y != ranks;
+  if (is_free && find_column(table, ranks)) keys.panels = ranks;
   return keys;
 }
 
@@ -163,50 +129,17 @@ constexpr std::array<MapBand, 4> all_bands = {
      {"Servers on the workers’ machines against a ring", MapWay::colocated, MapWay::colocated, MapWay::ring},
      {"The best servers against the best all-reduce", MapWay::one, MapWay::colocated, MapWay::all_reduce}}};
 
-/// Cells by whether the servers' time over the other's is below, near or above one, and the extremes.
-struct Shares {
-  std::size_t faster = 0, equal = 0, slower = 0;
-  double least = 0.0, most = 0.0;
-};
-
-Shares shares_of(const MapPanel& panel, const MapBand& band) {
-  Shares shares;
-  for (const MapCell& cell : panel.cells) {
-    const std::optional<double> value = band.ratio(cell);
-    if (!value) continue;
-    shares.least = shares.least > 0.0 ? std::min(shares.least, *value) : *value;
-    shares.most = std::max(shares.most, *value);
-    const int verdict = verdict_of(*value);
-    ++(verdict < 0 ? shares.faster : verdict > 0 ? shares.slower : shares.equal);
-  }
-  return shares;
-}
-
-std::string shares_table(const MapFigure& figure, const MapBand& band) {
-  TextTable table(std::string(6, 'r'), {figure.panel.title, "servers faster", "within 5 %", "slower", "least", "most"});
-  for (const MapPanel& panel : figure.panels) {
-    const Shares s = shares_of(panel, band);
-    table.add_row({panel.label, std::to_string(s.faster), std::to_string(s.equal), std::to_string(s.slower),
-                   plain_number(s.least) + " x", plain_number(s.most) + " x"});
-  }
-  return table.text(2);
-}
-
-/// For each x, the largest y up to which the servers are faster, one row per panel.
-std::string border_table(const MapFigure& figure, const MapBand& band) {
+/// Time of the servers over the other's, a row for each y from the lowest.
+std::string ratios_table(const MapFigure& figure, const MapBand& band, const MapPanel& panel) {
   const std::size_t columns = figure.x.labels.size();
-  std::vector<std::string> header = {figure.panel.title};
+  std::vector<std::string> header = {figure.y.title};
   header.insert(header.end(), figure.x.labels.begin(), figure.x.labels.end());
   TextTable table(std::string(header.size(), 'r'), header);
-  for (const MapPanel& panel : figure.panels) {
-    std::vector<std::string> row = {panel.label};
+  for (std::size_t y = 0; y < figure.y.labels.size(); ++y) {
+    std::vector<std::string> row = {figure.y.labels[y]};
     for (std::size_t x = 0; x < columns; ++x) {
-      std::string largest = "-";
-      for (std::size_t y = 0; y < figure.y.labels.size(); ++y) {
-        const std::optional<double> value = band.ratio(panel.at(x, y, columns));
-        if (value && verdict_of(*value) < 0) largest = figure.y.labels[y];
-      }
-      row.push_back(largest);
+      const std::optional<double> ratio = band.ratio(panel.at(x, y, columns));
+      row.push_back(ratio ? plain_number(*ratio) : "-");
     }
     table.add_row(row);
   }
@@ -237,7 +170,7 @@ std::vector<MapBand> MapFigure::bands() const {
 
 MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& wanted) {
   MapFigure figure;
-  const MapKeys keys = chosen_keys(tables, wanted);
+  const MapKeys keys = chosen_keys(tables.front(), wanted);
   std::vector<MapRow> rows;
   for (const CsvTable& table : tables) {
     std::vector<MapRow> more = rows_of(table, keys, figure);
@@ -272,10 +205,11 @@ MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& wanted)
 std::string to_text(const MapFigure& figure) {
   std::string text = fmt::format("When does a parameter server win? {} predictions\n", figure.predictions);
   for (const MapBand& band : figure.bands()) {
-    text += fmt::format(
-        "\n{}: cells, and the time of the servers ÷ the other\n\n{}\n  Up to which {} the servers are "
-        "faster, by {}\n\n{}",
-        band.title, shares_table(figure, band), figure.y.title, figure.x.title, border_table(figure, band));
+    for (const MapPanel& panel : figure.panels) {
+      const std::string of = panel.label.empty() ? "" : fmt::format(", {} {}", panel.label, figure.panel.title);
+      text += fmt::format("\n{}{}: time of the servers ÷ the other, by {}\n\n{}", band.title, of, figure.x.title,
+                          ratios_table(figure, band, panel));
+    }
   }
   return text;
 }

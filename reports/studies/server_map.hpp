@@ -56,7 +56,7 @@ struct MapFigure {
   [[nodiscard]] std::vector<MapBand> bands() const;
 };
 
-/// Empty ones are chosen: network speed, message size and ranks where the tables have them, else what varies in them.
+/// Empty ones: network speed, message size, and ranks where the tables have them.
 struct MapKeys {
   std::string x, y, panels;
 };
@@ -71,7 +71,7 @@ constexpr int verdict_of(double ratio) {
 /// of a ring or none of a parameter server.
 MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& wanted);
 
-/// For each comparison: how many cells of each panel are whose, and up to which y the servers are faster for each x.
+/// For each comparison and panel: the time of the servers over the other's, in each cell.
 std::string to_text(const MapFigure& figure);
 
 /// One row of panels per comparison, the scale of colours beneath.

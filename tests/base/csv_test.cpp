@@ -25,13 +25,6 @@ TEST_CASE("Cells, quotes, line ends and positions") {
   CHECK(table.rows[1][1].text == "last");
 }
 
-TEST_CASE("Empty cells stay, also at the end of a line") {
-  const CsvTable table = parse_csv("a,b,c\n,,\n", "t.csv");
-  REQUIRE(table.rows.size() == 1);
-  CHECK(table.rows[0].size() == 3);
-  CHECK(table.rows[0][2].text.empty());
-}
-
 TEST_CASE("Broken tables are refused with the place") {
   CHECK(complaint("") == "t.csv: the table is empty; a header line and rows below it");
   CHECK(complaint("\n\n").find("the table is empty") != std::string::npos);

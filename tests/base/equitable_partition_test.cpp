@@ -62,19 +62,6 @@ std::size_t classes_among(const Classes& classes, std::size_t first) {
 
 }  // namespace
 
-TEST_CASE("Neighbours are those of all edges, in their order") {
-  const ColouredGraph graph{{0, 0, 0, 0}, {{0, 2}, {2, 1}, {2, 0}}};
-  const Neighbours neighbours(graph);
-  const auto of = [&](std::size_t vertex) {
-    const auto all = neighbours.of(vertex);
-    return Classes(all.begin(), all.end());
-  };
-  CHECK(of(0) == Classes{2, 2});
-  CHECK(of(1) == Classes{2});
-  CHECK(of(2) == Classes{0, 1, 0});
-  CHECK(of(3).empty());
-}
-
 TEST_CASE("The coarsest partition is what is left when nothing tells vertices further apart") {
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO(seed);

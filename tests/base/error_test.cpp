@@ -14,8 +14,3 @@ TEST_CASE(
   CHECK(internal_error_text(error.what()) == error.what());
   CHECK(internal_error_text("map::at") == "internal error: map::at; please report this, with the scenario");
 }
-
-TEST_CASE("An impossible plan names the key that would have to change, where it is known") {
-  CHECK(ImpossiblePlan("3 layers cannot fill 4 stages", "plan.pipeline").key() == "plan.pipeline");
-  CHECK(ImpossiblePlan("no switch adds up").key().empty());
-}

@@ -1,10 +1,8 @@
-// Programs as filters, memory that copies of this process share, and values on the way between them.
+// Programs as filters, and memory that copies of this process share.
 #include "model/base/process.hpp"
 
 #include <system_error>
 
-#include "model/base/bytestream.hpp"
-#include "model/base/reads.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -31,23 +29,4 @@ TEST_CASE("What a copy of this process writes into shared memory is found there,
   CHECK(values.back() == 7.0);
   CHECK(Process::copy([] { throw 1; }).wait().status == 1);
   CHECK(SharedMemory(0).as<char>(0).empty());
-}
-
-TEST_CASE("Values are taken out of bytes as they were put in") {
-  Bytestream in;
-  in.put(std::vector<int>{1, 2, 3});
-  in.put(std::vector<double>{});
-  in.put(std::vector<double>{0.5, 0.25});
-  Bytestream out(std::move(in).text());
-  CHECK(out.take<int>() == std::vector<int>{1, 2, 3});
-  CHECK(out.take<double>().empty());
-  CHECK(out.take<double>() == std::vector<double>{0.5, 0.25});
-}
-
-TEST_CASE("A number that notes its reads is multiplied and divided as any other") {
-  NotedNumber number(12.0);
-  number *= 2.0;
-  CHECK(double(number) == 24.0);
-  number /= 3.0;
-  CHECK(double(number) == 8.0);
 }

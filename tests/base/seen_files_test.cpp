@@ -1,8 +1,5 @@
 #include "model/base/seen_files.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 
@@ -72,31 +69,4 @@ TEST_CASE("While a view lives, a file is what it was when it was first looked at
     CHECK_FALSE(look_at(file).is_there());
   }
   CHECK(look_at(file).is_regular());
-}
-
-TEST_CASE("A file's age is told to the nanosecond, of which each second has a thousand million") {
-  const TemporaryFolder folder;
-  const std::string file = folder.write("file", "1").string();
-  // Read and written 2 s and 300 ns after the beginning of 1970: 2,000,000,300 ns.
-  const timespec dates[] = {{2, 300}, {2, 300}};
-  REQUIRE(::utimensat(AT_FDCWD, file.c_str(), dates, 0) == 0);
-  CHECK(look_at(file).modified == 2'000'000'300);
-}
-
-TEST_CASE("Notes of what was looked at end with the outermost of them") {
-  const TemporaryFolder folder;
-  const std::string first = folder.write("first", "1").string(), second = folder.write("second", "2").string();
-  {
-    const FileNotes outer;
-    (void)look_at(first);
-    {
-      const FileNotes inner;
-      (void)look_at(second);
-      CHECK(inner.seen().size() == 1);
-    }
-    CHECK(outer.seen().size() == 2);
-  }
-  (void)look_at(first);  // nobody notes it
-  const FileNotes later;
-  CHECK(later.seen().empty());
 }

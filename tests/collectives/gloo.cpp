@@ -66,12 +66,6 @@ TEST_CASE("the slowest processor of a group decides, whichever rank it is") {
   CHECK(time_on(mixed) == Approx(time_on(alike)));
 }
 
-TEST_CASE("PyTorch reduces and scatters by a whole all-reduce") {
-  for (const double bytes : {8e3, 4e6}) {
-    CHECK(time_of(CollectiveOperation::reduce_scatter, 4, bytes) == time_of(CollectiveOperation::all_reduce, 4, bytes));
-  }
-}
-
 TEST_CASE("two hosts that owe each other a message each take turns") {
   // 5 MB each way, one after the other; of an all-gather the second halves pass at the same time.
   const double other = beside + 5e6 / sum_rate + latency;

@@ -25,13 +25,6 @@ TEST_CASE("groups are families of a first one and its shifts") {
   CHECK(groups[4] == std::vector<int>{2, 4});
 }
 
-TEST_CASE("families neither sample ranks nor take equal counts for equal groups") {
-  // The second differs in one rank in the middle alone, the third in its length.
-  CHECK(RankGroups{{0, 1, 2, 3}, {4, 6, 5, 7}, {8, 9, 10}}.families().size() == 3);
-  CHECK_FALSE(RankGroups{{0, 1, 2, 3}, {4, 5, 6, 7}} == RankGroups{{0, 1, 2, 3}, {4, 6, 5, 7}});
-  CHECK_FALSE(RankGroups{{0, 1}, {2, 3}} == RankGroups{{2, 3}, {0, 1}});
-}
-
 TEST_CASE("random groups come back as they are, and are equal to no others") {
   std::mt19937 random(1);
   const auto number = [&](int most) { return std::uniform_int_distribution<int>(0, most)(random); };
@@ -58,10 +51,4 @@ TEST_CASE("groups that are others shifted say by how much, all by the same") {
   CHECK_FALSE(RankGroups{{16, 17}, {20, 21}, {25, 27}}.shift_from(groups));
   CHECK_FALSE(RankGroups{{16, 17}, {20, 21}}.shift_from(groups));
   CHECK_FALSE(RankGroups{}.shift_from(RankGroups{}));
-}
-
-TEST_CASE("some of the groups are those at the given positions") {
-  const RankGroups groups{{0, 1}, {4, 5}, {8, 10}, {9, 11}};
-  CHECK(groups.only({1, 3}) == RankGroups{{4, 5}, {9, 11}});
-  CHECK(groups.only({0, 1, 2, 3}) == groups);
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "model/base/error.hpp"
-#include "model/cost/operator_cost.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"
 
@@ -32,7 +31,7 @@ TEST_CASE("Constants that made the measurements are found again") {
   truth.matmul.fixed_us = 9.0;
   truth.streaming.bandwidth_efficiency = 0.7;
   std::vector<FitRow> rows = reduced(7);
-  for (FitRow& row : rows) row.measured = cost_alone(row.work, row.gpu, truth).device;
+  for (FitRow& row : rows) row.measured = row.predict(truth);
   const FitResult result =
       fit(rows, {"matmul.fixed_us", "streaming.bandwidth_efficiency"}, load_default_calibration(), 400);
   CHECK(result.found.calibration.matmul.fixed_us == Approx(9.0).epsilon(0.02));
@@ -94,7 +93,7 @@ TEST_CASE("What cannot be fitted is refused") {
   CHECK_THROWS_WITH(fit(rows, {"matmul.tile_los"}, start), Catch::Contains("did you mean matmul.tile_loss?"));
   CHECK_THROWS_WITH(leave_out(rows, "h100", {}, start), Catch::Contains("no case is of the GPU h100"));
   std::vector<FitRow> one = rows;
-  std::erase_if(one, [](const FitRow& row) { return row.gpu.name != "t4"; });
+  std::erase_if(one, [](const FitRow& row) { return row.gpu != "t4"; });
   CHECK_THROWS_WITH(leave_out(one, "t4", {}, start), Catch::Contains("nothing is left to fit"));
 
   const std::string head = "case,cluster.node,workload.operator.kind,workload.operator.size,measured.time\n";

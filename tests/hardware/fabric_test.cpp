@@ -165,14 +165,6 @@ TEST_CASE("Every fabric: what append_route appends, route states") {
   }
 }
 
-TEST_CASE(
-    "16,384 GPUs behind a fat tree of three levels: as many links as switches have ports, not as there are pairs") {
-  // Per GPU: links of its share of a node, one up and one down at each of three levels; 100 are more than enough.
-  const Topology topology(behind(FatTree{32, 256, 1.0, 2.0, true}, 2048));
-  CHECK(topology.gpus() == 16384);
-  CHECK(topology.links() < 100 * topology.gpus());
-}
-
 TEST_CASE("A slow card and a slow link slow down only what crosses them") {
   Cluster cluster = behind({}, 3);
   cluster.network.efficiency = 0.9;
@@ -256,7 +248,7 @@ TEST_CASE("Islands and other impossible networks are named") {
 
   cluster = behind({}, 2);
   cluster.faults = {{.node = 0, .link = "plx0>cpu0", .failed = true}};
-  CHECK(complaint(cluster).find("not connected to gpu0: cpu0") != std::string::npos);
+  CHECK(complaint(cluster).find("no link leads from gpu0 to cpu0") != std::string::npos);
   cluster.faults[0].link = "cpu0>plx0";  // the way back alone
   CHECK(complaint(cluster).find("no link leads from cpu0 to gpu0") != std::string::npos);
 
@@ -268,11 +260,8 @@ TEST_CASE("Islands and other impossible networks are named") {
   CHECK_FALSE(complaint(behind(Torus{{2, 2}, 1.0_GBps}, 5)).empty());
   CHECK(complaint(behind(Dragonfly{1, 2, 1, 2, 1.0_GBps, 1.0_GBps}, 4)).empty());
   CHECK_FALSE(complaint(behind(Dragonfly{1, 2, 1, 2, 1.0_GBps, 1.0_GBps}, 5)).empty());
-  // A group's two global links reach two other groups, not three.
-  CHECK(complaint(behind(Dragonfly{1, 2, 1, 3, 1.0_GBps, 1.0_GBps}, 6)).empty());
-  CHECK_FALSE(complaint(behind(Dragonfly{1, 2, 1, 4, 1.0_GBps, 1.0_GBps}, 8)).empty());
-  CHECK_FALSE(complaint(behind(Sites{2, -1.0, 1.0_GBps}, 2)).empty());
-  CHECK_FALSE(complaint(behind(Sites{2, 1.0, 0.0_GBps}, 2)).empty());
+  CHECK(complaint(behind(Sites{2, 1.0, 1.0_GBps}, 2)).empty());
+  CHECK_FALSE(complaint(behind(Sites{3, 1.0, 1.0_GBps}, 2)).empty());
 }
 
 TEST_CASE("A transport limits connections and counts headers between nodes only") {
@@ -305,6 +294,7 @@ TEST_CASE("Groups of a dragonfly that are joined by several cables use them by t
 }
 
 TEST_CASE("A dragonfly with too few global links, or too many, says so") {
+  CHECK(complaint(behind(Dragonfly{1, 2, 1, 3, 1.0_GBps, 1.0_GBps}, 6)).empty());
   const auto problem = check_network(behind(Dragonfly{1, 2, 1, 4, 1.0_GBps, 1.0_GBps}, 8));
   REQUIRE(problem);
   CHECK(problem->text == "a group's 2 global links do not reach 3 other groups");
@@ -333,14 +323,4 @@ TEST_CASE("Places that no node has taken are for such as the last one") {
   cluster.groups = {{cluster.node, 2, 8, cluster.network}, {cluster.node, 1, 8, cluster.network}};
   cluster.groups[1].network.nic_bandwidth = cluster.network.nic_bandwidth * 2.0;
   CHECK(bandwidth_of(Topology(cluster), "leaf1>spine").value() == Approx(2 * 8 * 50e9));
-}
-
-TEST_CASE("A switch takes some time from none on, and not for ever") {
-  Cluster cluster = behind({}, 2);
-  cluster.network.fabric.switch_latency = Seconds(0.0);
-  CHECK(complaint(cluster).empty());
-  for (const Seconds latency : {Seconds(-1e-9), Seconds::infinity()}) {
-    cluster.network.fabric.switch_latency = latency;
-    CHECK(complaint(cluster) == "network.fabric.switch_latency: no time");
-  }
 }

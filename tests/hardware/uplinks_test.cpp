@@ -192,13 +192,6 @@ TEST_CASE("Valiant's routing goes by way of a third group, drawn for each connec
   CHECK((planned.latency(0, 7 * 8) - minimal.latency(0, 7 * 8)).value() == Approx(1e-6));
 }
 
-TEST_CASE("Uplinks that are drawn share what oversubscription leaves of a leaf's cards") {
-  // 2 nodes · 8 cards · 25 GB/s ÷ 2, on eight uplinks.
-  FatTree thin = tree(8, UplinkRouting::hash);
-  thin.oversubscription = 2.0;
-  CHECK(bandwidth_of(Topology(behind(thin, 4), 0), "leaf0>spine5").value() == Approx(25e9));
-}
-
 TEST_CASE("No connection is hashed onto a cable whose way down has failed") {
   Cluster cluster = behind(tree(8, UplinkRouting::hash), 4);
   cluster.faults = {Fault{.link = "spine3>leaf1", .failed = true}};

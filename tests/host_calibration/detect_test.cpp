@@ -113,23 +113,17 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
   use_catalogue();
   DetectedCpu cpu = parse_cpuinfo(emerald_rapids);
   cpu.clock = Hertz(2.8e9);
-  const DetectedCache told{3, Bytes(307200 * 1024.0), 20, 2};
-  DetectedCache share = told;
-  share.size = Bytes(8388608.0);
-  share.part = true;
-  cpu.caches = {{1, Bytes(48 * 1024.0), 12, 1}, {2, Bytes(2097152.0), 16, 1}, share};
-  cpu.measured = {{"cpu.clock", "counted"}, {"cpu.hierarchy.caches.L3.size", "walked"}};
+  cpu.caches = {{1, Bytes(48 * 1024.0), 12, 1}, {2, Bytes(2097152.0), 16, 1}, {3, Bytes(307200 * 1024.0), 20, 2}};
+  cpu.measured = {{"cpu.clock", "counted"}};
   const std::string file = hardware_file(cpu, Bytes(24e9));
   CHECK_THAT(file, Catch::Contains("cpu.clock: { kind: measurement, text: \"counted\" }"));
   const Node node = node_of_hardware_file(file);
   REQUIRE(node.cpu.hierarchy);
   CHECK_FALSE(node.cpu.hierarchy->caches[2].residence.value() > 0.0);
-  CHECK_FALSE(node.cpu.hierarchy->caches[2].victim);
   // 2 cores x 2 units x 16 lanes x 2 operations x 2.8 GHz.
   CHECK(node.cpu.fp32_rate.value() == Approx(358.4e9));
   CHECK(node.cpu.hierarchy->caches[0].latency.value() == Approx(5 / 2.8e9));  // five cycles of the measured clock
   CHECK(node.cpu.hierarchy->caches[1].size == Bytes(2097152.0));
-  CHECK(node.cpu.hierarchy->caches[2].size == Bytes(8388608.0));  // its share, not the 300 MiB that are told
   CHECK(node.cpu.hierarchy->virtualised);
   const TemporaryFolder folder;
   const std::string path = folder.write("node.yaml", file).string();
@@ -141,7 +135,6 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
   // other virtual machines leave a line for 9 ms.
   cpu.multiply_adds = 1;
   cpu.threads_per_core = 2;
-  cpu.caches[2] = told;
   cpu.caches[2].residence = Seconds(9e-3);
   const Node shared = node_of_hardware_file(hardware_file(cpu, Bytes(24e9)));
   CHECK(shared.cpu.cores == 1);
@@ -196,14 +189,6 @@ TEST_CASE("A thread is bound to a processor for a while") {
   CHECK(own_processors() == before);
 }
 
-TEST_CASE("Vector units do at least one multiply-add in some cycles, and no more than eight") {
-  const double rate = multiply_adds_per_second();
-  if (rate > 0.0) {  // processors that there is a loop for
-    CHECK(rate > 1e7);
-    CHECK(rate < 8.0 * 2e10);
-  }
-}
-
 TEST_CASE("Walks are measured: finite, and the L1 far below memory") {
   use_catalogue();
   DetectedCpu detected = parse_cpuinfo(emerald_rapids);
@@ -225,9 +210,10 @@ TEST_CASE("Walks are measured: finite, and the L1 far below memory") {
   }
   CHECK(fastest({{"working_set", "1 MiB"}, {"threads", "2"}}) > 0.0);
   CHECK_THROWS_AS(fastest({{"working_set", "1 MiB"}, {"pattern", "random"}}), std::invalid_argument);
-  const double clock = core_clock();
+  const double clock = core_clock(), multiply_adds = multiply_adds_per_second();  // 0: no loop for this processor
   CHECK(clock > 1e8);
   CHECK(clock < 2e10);
+  CHECK((multiply_adds == 0.0 || (multiply_adds > 1e7 && multiply_adds < 8.0 * 2e10)));
 }
 
 TEST_CASE("The loops touch what they say") {

@@ -81,20 +81,11 @@ TEST_CASE("The curve of latencies ends at an eighth of memory") {
         std::set<std::string>{"16 KiB", "32 KiB", "64 KiB"});
 }
 
-TEST_CASE("Products and walks are predicted where the machine's caches are described") {
+TEST_CASE("Walks are predicted where the machine's caches are described") {
   Node node = small_machine();
-  BenchmarkRow row =
-      row_of("cpu_matmul", {{"m", "256"}, {"n", "256"}, {"k", "256"}, {"precision", "fp32"}, {"threads", "1"}}, {{1e9}},
-             "FLOP/s");
-  const auto* products = find_benchmark("cpu_matmul");
-  const std::optional<double> single = products->predict(row, node);
-  REQUIRE(single);
-  CHECK(*single <= 64e9);
-  CHECK(*single > 16e9);
-  row.parameters["precision"] = "fp64";
-  CHECK(products->predict(row, node).value() < *single);
+  const BenchmarkRow row =
+      row_of("memory_latency", {{"working_set", "16 KiB"}, {"pattern", "pointer_chase"}}, {{1e-9}}, "s");
+  CHECK(find_benchmark("memory_latency")->predict(row, node));
   node.cpu.hierarchy.reset();
-  CHECK_FALSE(products->predict(row, node));
-  row.samples = 0;
-  CHECK_FALSE(products->predict(row, small_machine()));
+  CHECK_FALSE(find_benchmark("memory_latency")->predict(row, node));
 }

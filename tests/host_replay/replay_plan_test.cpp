@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "model/base/files.hpp"
 #include "model/base/process.hpp"
+#include "model/hardware/transport.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_replay/measurements.hpp"
@@ -17,9 +19,8 @@ namespace {
 
 Scenario hosts(const std::vector<std::string>& overrides) { return load_scenario("replay-hosts", overrides); }
 
-ReplayPlan plan(const std::vector<std::string>& overrides, HostExecutor executor = HostExecutor::own) {
+ReplayPlan plan(const std::vector<std::string>& overrides) {
   ReplayOptions options;
-  options.executor = executor;
   options.predicted = Seconds(0.1);
   return plan_replay(hosts(overrides), options);
 }
@@ -58,17 +59,6 @@ TEST_CASE("short all-reduces run fifteen times, long ones three, others for a se
   CHECK_THROWS_AS(task_of(60.1), ScenarioError);
 }
 
-TEST_CASE("hosts are asked for no more than two cores can carry", "[host]") {
-  CHECK(plan({"workload.collective.size=4 B"}).task.elements == 1);
-  CHECK(plan({"workload.collective.size=1 GB"}).task.elements == 250'000'000);
-  CHECK_THROWS_AS(plan({"workload.collective.size=1000000004 B"}), ScenarioError);
-  CHECK(plan({"cluster.nodes=2", "workload.collective.ranks=2"}).hosts.size() == 2);
-  CHECK(plan({"cluster.nodes=16"}).hosts.size() == 16);
-  CHECK_NOTHROW(plan({"cluster.network.nic_bandwidth=10 Gbit/s"}));
-  CHECK_THROWS_AS(plan({"cluster.network.nic_bandwidth=10.1 Gbit/s"}), ScenarioError);
-  CHECK_THROWS_AS(plan({"cluster.network.nics_per_node=2"}), ScenarioError);
-}
-
 TEST_CASE("servers stand where the placement puts them", "[host]") {
   const std::vector<std::string> server = {"workload.collective.algorithm=parameter_server",
                                            "workload.collective.ranks=4"};
@@ -81,10 +71,6 @@ TEST_CASE("servers stand where the placement puts them", "[host]") {
             .task.hosts == std::vector<int>{0, 1, 2, 3, 4, 5});
   CHECK(plan(with({"workload.collective.servers=2", "workload.collective.placement=colocated"})).task.hosts ==
         std::vector<int>{0, 1, 2, 3, 0, 2});
-  // As many keys as servers unless more are asked for.
-  const ReplayPlan keys =
-      plan(with({"workload.collective.servers=2", "workload.collective.placement=colocated"}), HostExecutor::server);
-  CHECK(keys.task.keys == 2);
 }
 
 TEST_CASE("chunks of a schedule are whole values and cover the message without gaps", "[host]") {
@@ -100,16 +86,6 @@ TEST_CASE("chunks of a schedule are whole values and cover the message without g
   for (const Exchange::Phase& phase : made.task.exchanges[0].phases) {
     CHECK(phase.messages.size() == 2);
     for (const Exchange::Message& message : phase.messages) CHECK(message.bytes == 4);
-  }
-}
-
-TEST_CASE("sums of contributions are exact in fp32, whatever the order", "[host]") {
-  // Whole numbers of at most 60 from up to 16 ranks add up to less than 2^24.
-  for (const std::int64_t i : {0, 1, 60, 61, 1'000'003}) {
-    double sum = 0.0;
-    for (int rank = 15; rank >= 0; --rank) sum += static_cast<double>(contribution(rank, i));
-    CHECK(static_cast<double>(expected_sum(16, i)) == sum);
-    CHECK(sum < 16777216.0);
   }
 }
 
@@ -139,7 +115,6 @@ TEST_CASE("collectives that add up nothing are a task of every rank", "[host]") 
   for (const std::vector<StepTask>& tasks : made.task.steps) CHECK(tasks.size() == 1);
   // Each rank passes three quarters of 4 MB on.
   CHECK(made.sent.value() == Approx(3e6).epsilon(1e-3));
-  CHECK_THROWS_AS(plan({"workload.collective.operation=all_gather"}, HostExecutor::server), ScenarioError);
 }
 
 TEST_CASE("what cannot be run on hosts is refused at its key", "[host]") {
@@ -156,10 +131,16 @@ TEST_CASE("what cannot be run on hosts is refused at its key", "[host]") {
   refuses({"cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 2 }"}, "cluster.network.fabric");  // two cables
   refuses({"workload.collective.size=4001 B"}, "workload.collective.size");
   refuses({"workload.collective.algorithm=auto"}, "workload.collective.algorithm");
+  // No more than two cores can carry.
+  CHECK(plan({"workload.collective.size=1 GB"}).task.elements == 250'000'000);
+  refuses({"workload.collective.size=1000000004 B"}, "workload.collective.size");
+  CHECK_NOTHROW(plan({"cluster.network.nic_bandwidth=10 Gbit/s"}));
+  refuses({"cluster.network.nic_bandwidth=10.1 Gbit/s"}, "cluster.network");
+  refuses({"cluster.network.nics_per_node=2"}, "cluster.network");
+  CHECK(plan({"cluster.nodes=16"}).hosts.size() == 16);
   refuses({"cluster.nodes=17"}, "cluster.nodes");
   refuses({"cluster.nodes=1"}, "cluster.nodes");
   refuses({"cluster.node=dgx-a100-80gb", "cluster.nodes=2"}, "cluster.gpus_per_node");
-  CHECK_THROWS_AS(parse_executor("nccl"), UsageError);
 }
 
 TEST_CASE("buckets are small, and hold a whole packet with all its headers", "[host]") {
@@ -194,7 +175,7 @@ TEST_CASE("measurements come back from their file; medians and spreads follow fr
 
   const std::string file =
       (std::filesystem::temp_directory_path() / ("foretrain-" + std::to_string(getpid()))).string();
-  HostMeasurements written{this_machine(), {run}, {}};
+  HostMeasurements written{this_machine(), {run}};
   write_file(file, to_json(written));
   CHECK(to_json(read_host_measurements(file)) == to_json(written));
   write_file(file, "{}");
@@ -205,10 +186,16 @@ TEST_CASE("measurements come back from their file; medians and spreads follow fr
   CHECK(plan_hash(plan({"workload.collective.size=8 MB"})) != run.plan);
 }
 
-TEST_CASE("the packet model says what cards of virtual hosts count", "[host]") {
-  // 64 bytes: Ethernet 14, IP 20, TCP 20 with 12 of timestamps; UDP's header is 8.
-  CHECK(model_wire_bytes("tcp", Bytes(64.0)).value() == 130.0);
-  CHECK(model_wire_bytes("udp", Bytes(64.0)).value() == 106.0);
-  // 4096 bytes are three segments of at most 1448.
-  CHECK(model_wire_bytes("tcp", Bytes(4096.0)).value() == 4096.0 + 3 * 66.0);
+TEST_CASE("the packet model says what cards of virtual hosts counted", "[host]") {
+  // Datagrams are cut as they are predicted to be; TCP makes a few packets more, where a segment waits for the bucket.
+  const auto counted =
+      nlohmann::json::parse(read_text_file(FORETRAIN_SOURCE_DIR "/validate/measurements/2026-11-21-host.json"));
+  for (const auto& probe : counted.at("probes")) {
+    INFO(probe.dump());
+    Transport transport;
+    transport.protocol = probe.at("protocol") == "udp" ? Protocol::udp : Protocol::tcp;
+    transport.link_layer = LinkLayer::ethernet_in_software;
+    const double bytes = wire_bytes(Bytes(probe.at("payload_bytes").get<double>()), transport).value();
+    CHECK(bytes == Approx(probe.at("wire_bytes").get<double>()).epsilon(probe.at("protocol") == "udp" ? 1e-6 : 0.02));
+  }
 }

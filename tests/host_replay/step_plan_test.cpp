@@ -62,8 +62,7 @@ Scenario divided(std::vector<std::string> overrides) {
                    {"cluster.nodes=4", "workload.train.micro_batch=1", "workload.train.global_batch=8",
                     "workload.train.model={ preset: gpt2, layers: 8, hidden: 64, heads: 4, vocabulary: 512, "
                     "sequence: 32, tied_embeddings: false }"});
-  Scenario scenario = ring_training(std::move(overrides));
-  return scenario;
+  return ring_training(std::move(overrides));
 }
 
 constexpr const char* clips = "workload.train.clip_gradients=true";
@@ -85,11 +84,8 @@ const std::vector<std::vector<std::string>> ways = {
     {"plan.data=2", "plan.pipeline=2", "plan.schedule=1f1b"},
 };
 
-HostMeasurement measured_step(HostReplayer& replayer, const Scenario& scenario, HostExecutor executor) {
-  ReplayOptions options;
-  options.executor = executor;
-  options.repetitions = 3;
-  options.predicted = estimate(scenario).time();
+HostMeasurement measured_step(HostReplayer& replayer, const Scenario& scenario) {
+  const ReplayOptions options{.repetitions = 3, .predicted = estimate(scenario).time()};
   HostMeasurement run = replayer.run(plan_replay(scenario, options));
   run.predicted = options.predicted;
   return run;
@@ -190,11 +186,8 @@ TEST_CASE("steps that hosts cannot do are refused at their key", "[host]") {
   CHECK_THROWS_WITH(plan_step(divided({"plan.data=2", "plan.tensor=2", "plan.sync.algorithm=parameter_server"})),
                     Contains("through a host's memory"));
   CHECK_THROWS_WITH(plan_step(server_training({"plan.sync.overlap=true"})), Contains("plan.sync.overlap"));
-  ReplayOptions servers;
-  servers.executor = HostExecutor::server;
-  CHECK_THROWS_WITH(plan_replay(ring_training(), servers), Contains("plan.sync.algorithm"));
   const Scenario apart = server_training({"plan.sync.consistency=asynchronous", "plan.sync.barrier=false"});
-  CHECK_THROWS_WITH(plan_replay(apart, {}), Contains("plan.sync.consistency"));
+  CHECK_THROWS_WITH(plan_step(apart), Contains("plan.sync.consistency"));
 }
 
 TEST_CASE("a step by a ring and one by a server take at least what is computed and sent, with exact sums",
@@ -204,8 +197,8 @@ TEST_CASE("a step by a ring and one by a server take at least what is computed a
   // 658 kB of gradients at 100 Mbit/s: 53 ms with headers for the ring of two, four times half as much for the server,
   // which two workers push to and pull from. Cards let nothing pass faster (less their buckets: 5 %).
   const double seconds = 1.05 * 4.0 * mlp_numbers / 12.5e6;
-  const HostMeasurement ring = measured_step(replayer, ring_training(), HostExecutor::own);
-  const HostMeasurement server = measured_step(replayer, server_training(), HostExecutor::server);
+  const HostMeasurement ring = measured_step(replayer, ring_training());
+  const HostMeasurement server = measured_step(replayer, server_training());
   const double computed = busy_seconds(plan_step(server_training()).task.steps.front());
   INFO(ring.median().value() << " " << ring.predicted.value() << " " << server.median().value() << " "
                              << server.predicted.value());
@@ -216,37 +209,15 @@ TEST_CASE("a step by a ring and one by a server take at least what is computed a
   CHECK(server.median() < 10.0 * server.predicted);
   // One worker's card at half the rate.
   const char* slow = "cluster.faults=[{ node: 0, link: \"nic0>fabric\", bandwidth: 50 Mbit/s }]";
-  CHECK(measured_step(replayer, ring_training({slow}), HostExecutor::own).median().value() > 0.9 * 2.0 * seconds);
-}
-
-TEST_CASE("servers that wait for nobody answer a fast worker while a slow one computes", "[host][network]") {
-  if (!can_have_hosts()) return;
-  HostReplayer replayer;
-  const auto step = [&](std::vector<std::string> more) {
-    more.insert(more.end(), {"cluster.nodes=4", "plan.data=3", "cluster.network.nic_bandwidth=1 Gbit/s",
-                             "plan.sync.slow_workers={ count: 1, factor: 6 }", "workload.train.micro_batch=8192"});
-    return measured_step(replayer, server_training(std::move(more)), HostExecutor::server).median().value();
-  };
-  const double synchronous = step({});
-  const double asynchronous = step({"plan.sync.consistency=asynchronous", "plan.sync.barrier=false"});
-  const double bounded = step({"plan.sync.consistency=bounded(2)", "plan.sync.barrier=false"});
-  INFO(synchronous << " " << asynchronous << " " << bounded);
-  // Two workers of full speed and one of a sixth: 3 / (1 + 1 + 1/6) of a fast one's step, where all wait six times it.
-  CHECK(asynchronous < 0.6 * synchronous);
-  // Two iterations ahead, and then held up by the slow one.
-  CHECK(bounded > 1.5 * asynchronous);
+  CHECK(measured_step(replayer, ring_training({slow})).median().value() > 0.9 * 2.0 * seconds);
 }
 
 TEST_CASE("a schedule that no framework runs on processors takes its predicted time between hosts", "[host][network]") {
   if (!can_have_hosts()) return;
   HostReplayer replayer;
   const Scenario scenario = divided({"plan.data=1", "plan.pipeline=4", "plan.schedule=dualpipe", clips});
-  ReplayOptions options;
-  options.repetitions = 3;
-  options.predicted = estimate(scenario).time();
-  const ReplayPlan plan = plan_replay(scenario, options);
-  HostMeasurement run = replayer.run(plan);
-  run.predicted = options.predicted;
+  const StepPlan plan = plan_step(scenario);
+  const HostMeasurement run = measured_step(replayer, scenario);
   REQUIRE(run.execution);
   const Execution& execution = *run.execution;
   const TaskGraph& graph = plan.graph->graph.graph;
@@ -275,17 +246,11 @@ TEST_CASE("leaves share a cable, and hosts that were on leaves find each other w
   if (!can_have_hosts()) return;
   HostReplayer replayer;
   const auto time = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> overrides = {"cluster.node=host-veth",
-                                          "cluster.nodes=4",
-                                          "workload.collective.ranks=4",
-                                          "workload.collective.operation=all_to_all",
-                                          "workload.collective.algorithm=auto",
-                                          "workload.collective.size=1 MB",
+    std::vector<std::string> overrides = {"workload.collective.operation=all_to_all",
+                                          "workload.collective.algorithm=auto", "workload.collective.size=1 MB",
                                           "cluster.network.nic_bandwidth=200 Mbit/s"};
     overrides.insert(overrides.end(), more.begin(), more.end());
-    ReplayOptions options;
-    options.repetitions = 2;
-    return replayer.run(plan_replay(load_scenario("replay-hosts", overrides), options)).median().value();
+    return measured_step(replayer, load_scenario("replay-hosts", overrides)).median().value();
   };
   // Two of a leaf's ranks send two quarters each over a cable of 40 Mbit/s: 1 MB, 200 ms (less the buckets).
   CHECK(time({"cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 2, oversubscription: 10 }"}) > 0.9 * 0.2);

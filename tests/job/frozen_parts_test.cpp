@@ -114,31 +114,3 @@ TEST_CASE("replicas with longer samples are waited for, once a step or in every 
     CHECK(result.communication.at("waiting for the slowest replica").exposed == built->step.slowest_replica);
   }
 }
-
-TEST_CASE("a language model alone: adapters, frozen parts and lengths") {
-  const auto predicted = [](const std::string& train) {
-    const Scenario scenario = load_scenario_text(
-        "cluster: { node: dgx-a100-80gb, nodes: 1 }\nworkload: { train: { model: llama2-7b, global_batch: 64, " +
-            train + " } }\nplan: { data: 8 }\n",
-        "test.yaml");
-    return *estimate(scenario).train();
-  };
-  const TrainResult whole = predicted("micro_batch: 1, recompute: full");
-  const TrainResult adapted =
-      predicted("micro_batch: 1, recompute: full, lora: { rank: 16, targets: [attention, ffn] }");
-  // Forward, forward again and inputs' gradients: three of four parts; adapters' kernels add some of it back.
-  CHECK(adapted.breakdown.compute < 0.95 * whole.breakdown.compute);
-  CHECK(adapted.breakdown.compute > 0.70 * whole.breakdown.compute);
-  CHECK(adapted.breakdown.optimizer < 0.05 * whole.breakdown.optimizer);
-  CHECK(adapted.memory.optimizer.value() == Approx(12.0 * adapters));  // two states and an fp32 copy
-  CHECK(adapted.memory.weights.value() == Approx(2.0 * (language + adapters)).epsilon(1e-6));
-  // Samples of 1024 tokens instead of 4096: a quarter of the products, a sixteenth of the scores; what sharding costs a
-  // pass (gradients concatenated and divided, kernels slowed beside transfers) is the same for both.
-  const TrainResult shorter = predicted("micro_batch: 4, recompute: full, data: { text: 1024 }");
-  const TrainResult full = predicted("micro_batch: 4, recompute: full");
-  CHECK(shorter.samples_per_second > 3.6 * full.samples_per_second);
-  CHECK(shorter.samples_per_second < 6.0 * full.samples_per_second);
-  CHECK(shorter.token_use->useful_share() == 1.0);
-  CHECK_FALSE(full.token_use);
-  CHECK(shorter.memory.activations.value() == Approx(full.memory.activations.value() / 4).epsilon(0.05));
-}

@@ -1,4 +1,4 @@
-// Jobs of one operator, several times or over many blocks, and of one collective in several groups.
+// Jobs of one operator, several times or over many blocks.
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
@@ -26,21 +26,6 @@ TEST_CASE("reading from a disk takes as long as its blocks, one after the other"
   CHECK(many.time.value() == Approx(4096 * one.time.value()));
   CHECK(many.bytes.value() == 4096.0 * 4096.0);
   CHECK(many.flops.value() == 0.0);
-}
-
-TEST_CASE("groups of neighbouring ranks stay inside their machines, strided ones reach across") {
-  const auto time = [](const std::string& ranks) {
-    return estimate(load_scenario_text("cluster: { node: dgx-a100-80gb, nodes: 2 }\n"
-                                       "workload: { collective: { operation: all_reduce, size: 1 GB, " +
-                                           ranks + " } }\n",
-                                       "groups.yaml"))
-        .collective()
-        ->time.value();
-  };
-  const double one_machine = time("ranks: 8");
-  CHECK(time("ranks: 16, groups: 2") == Approx(one_machine));
-  CHECK(time("ranks: 16, groups: 2, layout: strided") > 1.5 * one_machine);
-  CHECK(time("ranks: 16") > 1.1 * one_machine);
 }
 
 TEST_CASE("an operator three times takes three times as long, as many operations and as many bytes") {

@@ -103,15 +103,6 @@ TEST_CASE("A training that says nothing of its length lasts thirty days") {
   CHECK(life.steps * life.step.value() == Approx(30.0 * 86400.0));
 }
 
-TEST_CASE("without machines to spare repairs are most of what is lost") {
-  const LifetimeShares shares = estimated("failures-no-spare-machines").train()->goodput->simulated.shares;
-  CHECK(shares.machines > 0.2);
-  CHECK(shares.machines > 10.0 * (shares.lost + shares.restarts));
-  CHECK(shares.stragglers > 0.0);
-  const Result spared = estimated("failures-no-spare-machines", {"workload.train.recovery.spares=4"});
-  CHECK(spared.train()->goodput->simulated.shares.machines < 0.01);
-}
-
 TEST_CASE("a lost server: held twice it costs every step, read from a checkpoint what was done since then") {
   const Result twice = estimated("failures-server-replicated"), read = estimated("failures-server-checkpointed");
   CHECK(twice.train()->goodput->simulated.shares.lost == 0.0);

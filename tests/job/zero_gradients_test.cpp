@@ -151,22 +151,3 @@ TEST_CASE("A step in fp16 is one in bf16 but for what formats do, whatever ZeRO,
     }
   }
 }
-
-TEST_CASE("States divided within a machine are the faster the more machines there are, as InternEvo measured on A100") {
-  // 7 B on machines of eight A100 with four cards of 100 Gbit/s (scenarios/trainers/internevo.yaml).
-  const auto seconds = [](int nodes, const char* zero) {
-    return step(zero, {"cluster.node=dgx-a100-80gb", fmt::format("cluster.nodes={}", nodes),
-                       "cluster.network.nics_per_node=4", "cluster.network.nic_bandwidth=100 Gbit/s",
-                       "workload.train.model=llama2-7b", fmt::format("workload.train.global_batch={}", 32 * nodes),
-                       "workload.train.micro_batch=1", "workload.train.recompute=selective", "plan.trainer=internevo"})
-        .step_time;
-  };
-  double gain = 1.0;
-  for (const int nodes : {4, 16, 64, 128}) {
-    const double then = seconds(nodes, "1") / seconds(nodes, "{ stage: 1, shard: 8 }");
-    CAPTURE(nodes, then);
-    CHECK(then > gain);
-    gain = then;
-  }
-  CHECK(gain > 1.15);
-}

@@ -44,18 +44,6 @@ TEST_CASE("Each part of the pipeline is a bound, and the longest one is the inte
   CHECK(executed(p, 0.01) == Approx(0.1).epsilon(1e-6));
 }
 
-TEST_CASE("Copies block the step, or run beside it and then follow each other") {
-  LoaderPipeline p = pipeline(4, 4, 0.0, 0.0, 0.04);
-  p.batch.transfer = Seconds(0.02);
-  // 30 ms of step and 20 ms of copy; loading takes 40 / 4 = 10 ms.
-  CHECK(estimated_interval(p, Seconds(0.03)).value() == Approx(0.05));
-  CHECK(executed(p, 0.03) == Approx(0.05));
-  p.overlapped = true;
-  CHECK(estimated_interval(p, Seconds(0.03)).value() == Approx(0.03));
-  CHECK(executed(p, 0.03) == Approx(0.03));
-  CHECK(executed(p, 0.005) == Approx(0.02));  // copies alone
-}
-
 TEST_CASE("Where nothing varies, the pipeline as tasks keeps the closed form's interval") {
   // A deterministic line works as fast as its slowest station. With a single place per worker and fewer cores than
   // workers, a worker that has a core may not be the one whose batch is next: that costs some percent.
@@ -76,19 +64,6 @@ TEST_CASE("Where nothing varies, the pipeline as tasks keeps the closed form's i
     CHECK(executed(p, consumer) == Approx(closed).epsilon(p.prefetch == 1 ? 0.05 : 0.02));
     CHECK(executed(p, consumer) >= closed * (1 - 1e-9));  // no execution beats the bounds
   }
-}
-
-TEST_CASE("Filling: the first batch is there after one worker's time, the others an interval apart") {
-  // Two workers, 40 ms a batch, nothing shared, a consumer that takes no time: batches 0 and 1 are ready at 40 ms, 2
-  // and 3 at 80 ms, …: the n-th pair at 40 n ms.
-  const LoaderPipeline p = pipeline(2, 2, 0.0, 0.0, 0.04);
-  const LoaderGraph graph = build_loader_graph(p, Seconds(0.0));
-  const Execution execution = run(graph.graph);
-  const auto end = [&](std::size_t k) { return execution.finish[static_cast<std::size_t>(graph.steps[k])].value(); };
-  CHECK(end(0) == Approx(loader_fill(p).value()));
-  CHECK(end(1) == Approx(0.04));
-  CHECK(end(2) == Approx(0.08));
-  CHECK(end(21) == Approx(0.04 * 11));
 }
 
 TEST_CASE("A worker is never further ahead than its prefetch depth") {

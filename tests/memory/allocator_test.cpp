@@ -8,22 +8,6 @@ namespace {
 constexpr double mib = 1048576.0;
 }
 
-TEST_CASE("a tensor occupies a multiple of 512 bytes") {
-  CHECK(block_bytes(Bytes(0.0)).value() == 0.0);
-  CHECK(block_bytes(Bytes(1.0)).value() == 512.0);
-  CHECK(block_bytes(Bytes(512.0)).value() == 512.0);
-  CHECK(block_bytes(Bytes(513.0)).value() == 1024.0);
-}
-
-TEST_CASE("segments are 2 MiB, 20 MiB or the block rounded up to 2 MiB") {
-  CHECK(segment_bytes(Bytes(512.0)).value() == 2 * mib);
-  CHECK(segment_bytes(Bytes(mib)).value() == 2 * mib);         // kSmallSize belongs to the small ones
-  CHECK(segment_bytes(Bytes(mib + 512)).value() == 20 * mib);  // kLargeBuffer
-  CHECK(segment_bytes(Bytes(10 * mib - 512)).value() == 20 * mib);
-  CHECK(segment_bytes(Bytes(10 * mib)).value() == 10 * mib);  // kMinLargeAlloc: on its own, kRoundLarge
-  CHECK(segment_bytes(Bytes(11 * mib)).value() == 12 * mib);
-}
-
 TEST_CASE("tensors that stay share segments where they are small") {
   // 5 of 1 KiB fit into one segment of 2 MiB; 5 of 8 MiB go two by two into three of 20 MiB; 3 of 11 MiB take 12 each.
   CHECK(segments_of({{Bytes(1024.0), 5}}).value() == 2 * mib);
@@ -40,6 +24,5 @@ TEST_CASE("a tensor of just 10 MiB has a segment of its own, a byte less shares 
   CHECK(segments_of({{Bytes(mib), 3}}).value() == 4 * mib);
   CHECK(segments_of({{Bytes(mib + 512), 3}}).value() == 20 * mib);
   // What has no size takes no room, however often it is there.
-  CHECK(segment_bytes(Bytes(0.0)).value() == 0.0);
   CHECK(segments_of({{Bytes(0.0), 5}}).value() == 0.0);
 }

@@ -101,16 +101,6 @@ TEST_CASE("the largest micro-batch just fits, and one sample more just does not"
   CHECK(largest_micro_batch(hopeless.scenario, hopeless.train) == 0);
 }
 
-TEST_CASE("a plan fits a card of just its size as the driver reports it, and none of a byte less") {
-  const double need = std::ceil(Training("fit-zero-2").footprint().total().value());
-  const auto on = [](double capacity) {
-    return Training("fit-zero-2", {fmt::format("cluster.node.gpu.memory={:.0f} B", capacity), "plan.headroom=0 %"})
-        .footprint();
-  };
-  CHECK(on(need).fits());
-  CHECK_FALSE(on(need - 1.0).fits());
-}
-
 TEST_CASE("the headroom of a card stays free: what needs more of it fits barely, what needs more than the card not") {
   const double need = Training("fit-zero-2").footprint().total().value();
   const auto on = [&](double times, const char* headroom) {

@@ -19,20 +19,6 @@ MemoryFootprint footprint(const std::vector<std::string>& overrides) {
 
 }  // namespace
 
-TEST_CASE("ZeRO divides optimizer, gradients and weights in turn over the replicas") {
-  // arXiv 1910.02054, figure 1: each level divides one more part by the number of replicas (16 here).
-  const std::string states_alone = "workload.train.master_weights=false";
-  const MemoryFootprint whole = footprint({states_alone});
-  const MemoryFootprint one = footprint({"plan.zero=1", states_alone});
-  const MemoryFootprint two = footprint({"plan.zero=2", states_alone});
-  const MemoryFootprint three = footprint({"plan.zero=3", states_alone});
-  CHECK(one.optimizer.value() == Approx(whole.optimizer.value() / 16));
-  CHECK(one.gradients.value() == Approx(whole.gradients.value()));
-  CHECK(two.gradients.value() == Approx(whole.gradients.value() / 16));
-  CHECK(two.weights.value() == Approx(whole.weights.value()));
-  CHECK(three.weights.value() == Approx(whole.weights.value() / 16));
-}
-
 TEST_CASE("what a trainer logs on the first rank is less than what the fullest GPU holds") {
   // One stage, all replicas alike: the allocator knows all but the context (800 MiB) and the communicators of gradients
   // and of tensor ranks (300 MiB each).
@@ -44,14 +30,6 @@ TEST_CASE("what a trainer logs on the first rank is less than what the fullest G
   const std::vector<std::string> uneven = {"plan={ data: 64, tensor: 8, pipeline: 2, stage_layers: [10, 86] }", logs};
   const MemoryFootprint first = footprint(uneven);
   CHECK(first.logged.value() < 0.5 * first.total().value());
-}
-
-TEST_CASE("full recomputation keeps one input a layer") {
-  // The first stage holds 8 micro-batches of 12 layers' inputs: 8 · 12 · 2048 tokens · 12288 · 2 bytes / 8 (sequence
-  // parallel), and its share of the embedding's dropout mask.
-  const double inputs = 8.0 * 12 * 2048 * 12288 * 2 / 8;
-  CHECK(footprint({}).activations.value() == Approx(inputs).epsilon(0.1));
-  CHECK(footprint({"workload.train.recompute=none"}).activations.value() > 10 * inputs);
 }
 
 TEST_CASE("compression that remembers its error keeps a second copy of the gradients") {
@@ -82,29 +60,6 @@ TEST_CASE("a bucket of gradients is copied, as large as they say but no larger t
   CHECK(workspace("50 MB", whole) - workspace("25 MB", whole) == Approx(25e6));
   CHECK(workspace("10 GB", whole) - workspace("25 MB", whole) == Approx(4.0 * 138'357'544 - 25e6));
   CHECK(workspace("50 MB", divided) == workspace("25 MB", divided));
-}
-
-TEST_CASE("without a pipeline a replica's shard of gradients is all that it holds between micro-batches") {
-  // fp32 weights and gradients of 1/128 of a tensor rank's parameters each; twelve micro-batches.
-  const MemoryFootprint sharded = footprint({"plan={ data: 128, tensor: 8, zero: 3 }"});
-  CHECK(sharded.gradients.value() == Approx(sharded.weights.value()));
-  CHECK(sharded.gradients.value() == Approx(4.0 * 175e9 / 8 / 128).epsilon(0.01));
-}
-
-TEST_CASE("a footprint is the sum of five parts, and what is offloaded has to fit the host as well") {
-  MemoryFootprint memory{Bytes(1.0), Bytes(2.0), Bytes(4.0), Bytes(8.0), Bytes(16.0), Bytes(31.0)};
-  CHECK(memory.total().value() == 31.0);
-  // Nothing is offloaded: the host may have no memory to speak of.
-  CHECK(memory.fits());
-  memory.host = memory.host_capacity = Bytes(100.0);
-  CHECK(memory.fits());
-  memory.host += Bytes(1.0);
-  CHECK_FALSE(memory.fits_host());
-  CHECK_FALSE(memory.fits());
-  memory.host = Bytes(0.0);
-  memory.capacity = Bytes(30.0);
-  CHECK(memory.fits_host());
-  CHECK_FALSE(memory.fits());
 }
 
 TEST_CASE("a parameter's bytes: its weight, its gradient, an fp32 copy and the optimizer's states") {
@@ -208,18 +163,6 @@ TEST_CASE("Each group that a GPU communicates in has a communicator beside the c
   CHECK(groups({"plan={ data: 8, pipeline: 2 }"}) == Approx(2.0));           // and stages
   CHECK(groups({"plan={ zero: { stage: 3, shard: 8 } }"}) == Approx(2.0));   // replicas, and two copies of each shard
   CHECK(groups({"plan={ zero: { stage: 3, shard: 16 } }"}) == Approx(1.0));  // one copy
-}
-
-TEST_CASE("ZeRO-1 divides fp32 copies of short weights with the states") {
-  // 4 bytes of weights beside 8 of states, over 16 replicas; fp32 weights are their own master copy.
-  const double states = footprint({"plan.zero=1", "workload.train.master_weights=false"}).optimizer.value();
-  CHECK(footprint({"plan.zero=1"}).optimizer.value() == Approx(states * 12.0 / 8.0));
-  CHECK(footprint({"plan.zero=1", "workload.train.precision=fp32"}).optimizer.value() == Approx(states));
-}
-
-TEST_CASE("what a trainer reserves is there as well") {
-  const double reserved = footprint({"workload.train.reserved_memory=8.6 GB"}).workspace.value();
-  CHECK(reserved == Approx(footprint({}).workspace.value() + 8.6e9));
 }
 
 TEST_CASE("a pipeline's stages hold whole weights and gradients between micro-batches under ZeRO-3") {

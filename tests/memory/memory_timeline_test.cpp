@@ -90,52 +90,6 @@ TEST_CASE("FSDP is fullest at the loss, which finds no free segment") {
   CHECK(peak.parts[P::gathered].value() == Approx(2 * (2.0 * 128256 * 4096 + 4096)));
 }
 
-TEST_CASE("weights that stay gathered after the forward pass take a whole replica") {
-  const Bytes gathered =
-      peak_of(Training("fit-fsdp-llama3-8b", {"plan.reshard_after_forward=false"}).timeline()).parts[P::gathered];
-  CHECK(gathered.value() == Approx(2 * 8.03026e9).epsilon(1e-5));
-}
-
-TEST_CASE("a fused loss makes no fp32 copies") {
-  const Training eager("fit-fsdp-llama3-8b");
-  const Training fused("fit-fsdp-llama3-8b", {"workload.train.loss=fused"});
-  const double logits = 16384.0 * 128256;
-  CHECK(eager.model.layers[2].layer.loss_buffers.value() == Approx(14 * logits));
-  CHECK(fused.model.layers[2].layer.loss_buffers.value() == Approx(4 * logits));
-  CHECK(fused.footprint().total() < eager.footprint().total());
-}
-
-TEST_CASE("a list of operators keeps every other product") {
-  // llama3-8b per token: input 4096, q 4096, v 1024, attention's output 4096 and 32 fp32 sums, gate 14336, and eagerly
-  // down's 4096 that no backward kernel reads; 2 bytes each.
-  const auto kept = [](const std::string& execution) {
-    const Training training("fit-fsdp-llama3-8b", {"plan.execution=" + execution});
-    return training.model.layers[1].layer.kept(Recompute::selective_operators).value() / 16384.0;
-  };
-  CHECK(kept("eager") == Approx(2 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096) + 32 * 4));
-  CHECK(kept("compiled") == Approx(2 * (4096 + 4096 + 1024 + 4096 + 14336) + 32 * 4));
-}
-
-TEST_CASE("of a list of operators, what is not kept runs again: k of q, k and v, up of gate and up") {
-  const Training training("fit-fsdp-llama3-8b");
-  std::vector<std::string> again;
-  for (const Operator& op : training.model.layers[1].layer.run_again(Recompute::selective_operators)) {
-    if (std::holds_alternative<Matmul>(op.work)) again.push_back(op.name);
-  }
-  // The last product, down, needs no rerun: what it gives is the next block's input, which is kept.
-  CHECK(again == std::vector<std::string>{"qkv projection", "attention output", "ffn up"});
-}
-
-TEST_CASE("frozen parameters are weights and nothing else") {
-  Training training("fit-memory-7b");
-  const MemoryFootprint trained = training.footprint();
-  freeze(training.model);
-  const MemoryFootprint frozen = training.footprint();
-  CHECK(frozen.weights == trained.weights);
-  CHECK(frozen.gradients.value() == 0.0);
-  CHECK(frozen.optimizer.value() == 0.0);
-}
-
 TEST_CASE("frozen weights are gathered like those that are trained") {
   Training training("fit-fsdp-llama3-8b");
   freeze(training.model);

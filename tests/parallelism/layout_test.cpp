@@ -25,26 +25,6 @@ TEST_CASE("tensor-parallel ranks are neighbours, stages are farthest apart") {
   CHECK(layout.gpus() == 24);
 }
 
-TEST_CASE("gradient groups of all stages cover every rank exactly once") {
-  const RankLayout layout(plan_of(4, 2, 3, 2));
-  std::set<int> seen;
-  for (int stage = 0; stage < 3; ++stage) {
-    const auto groups = layout.groups(GroupKind::gradients, stage);
-    CHECK(groups.size() == 2);  // one per tensor index
-    for (const auto& group : groups) {
-      CHECK(group.size() == 8);  // data × context
-      for (const int rank : group) CHECK(seen.insert(rank).second);
-    }
-  }
-  CHECK(seen.size() == 48);
-}
-
-TEST_CASE("tensor groups are consecutive ranks") {
-  const auto groups = RankLayout(plan_of(8, 4, 1)).groups(GroupKind::tensor, 0);
-  REQUIRE(groups.size() == 8);
-  CHECK(groups[1] == std::vector<int>{4, 5, 6, 7});
-}
-
 TEST_CASE("a stage's groups are one family, and those of the first stage shifted") {
   // Stages of 16 ranks: rank = ((stage · 8 + d) · 1 + c) · 2 + t; of neighbours, the last stage's reach back to the
   // first.
@@ -135,22 +115,6 @@ TEST_CASE("layers by speed beside machines that serve parameters alone") {
   const Scenario scenario = load_scenario("servers-sharded-servers", {"plan.stage_layers=by_speed"});
   REQUIRE(scenario.plan.stage_layers.size() == 1);
   CHECK(scenario.plan.stage_layers.front() == 18);  // of ResNet-50, all that a pipeline could divide
-}
-
-TEST_CASE("layers by speed: a stage on faster GPUs has more of them, whichever stage it is") {
-  const auto layers = [](const std::string& groups) {
-    return load_scenario_text("cluster: { groups: [ " + groups +
-                                  " ] }\nworkload: { train: { model: gpt2-xl, global_batch: 64, micro_batch: 4, "
-                                  "precision: bf16 } }\nplan: { data: 8, pipeline: 2, stage_layers: by_speed }\n",
-                              "groups.yaml")
-        .plan.stage_layers;
-  };
-  const std::string slow = "{ node: dgx-a100-80gb, nodes: 1 }", fast = "{ node: dgx-h100, nodes: 1 }";
-  const std::vector<int> slow_first = layers(slow + ", " + fast), fast_first = layers(fast + ", " + slow);
-  REQUIRE(slow_first.size() == 2);
-  CHECK(slow_first[0] + slow_first[1] == 48);
-  CHECK(slow_first[0] < 22);  // H100 is about twice as fast
-  CHECK(fast_first[1] < 22);
 }
 
 TEST_CASE("the peak of GPUs of two kinds is the mean of those that take part") {

@@ -116,17 +116,6 @@ TEST_CASE("ten thousand unequal layers are divided at once") {
   }
 }
 
-TEST_CASE("unequal layers are cut where the heaviest stage is lightest") {
-  // Costs 8 4 4 2 2 2 2 over three stages: only 8 | 4+4 | 2+2+2+2 has no stage above 8.
-  Model model;
-  for (const double rows : {8.0, 4.0, 4.0, 2.0, 2.0, 2.0, 2.0})
-    model.layers.push_back({layer_of("layer", true, rows), 1});
-  const auto chunks = split_layers(model, 3, 1);
-  CHECK(chunks[0].size() == 1);
-  CHECK(chunks[1].size() == 2);
-  CHECK(chunks[2].size() == 4);
-}
-
 TEST_CASE("embedding and loss may count as layers") {
   // Llama 3 405B: 126 layers and two ends over 16 stages are 8 each, so that the first and the last have 7 layers.
   const auto stages = split_layers(transformer_of(126), 16, 1, true);
@@ -169,19 +158,6 @@ TEST_CASE("layers by the speed of stages: the slowest stage is as fast as can be
   CHECK(layers_by_speed({stage(1.0), stage(2.0, 0.0, 5.0)}) == std::vector<int>{10, 2});
   // Equal stages have equal shares.
   CHECK(layers_by_speed({stage(1.0), stage(1.0), stage(1.0)}) == std::vector<int>{4, 4, 4});
-}
-
-TEST_CASE("stages hold the layers that a plan states") {
-  Plan plan;
-  plan.pipeline = 3;
-  plan.stage_layers = {10, 6, 4};
-  const auto chunks = split_layers(transformer_of(20), plan);
-  REQUIRE(chunks.size() == 3);
-  CHECK(blocks_in(chunks[0]) == 10);
-  CHECK(blocks_in(chunks[1]) == 6);
-  CHECK(blocks_in(chunks[2]) == 4);
-  CHECK(chunks[0].front().group == 0);
-  CHECK(chunks[2].back().group == 2);
 }
 
 TEST_CASE("no division by speed has a faster slowest stage, whatever each takes") {

@@ -123,27 +123,11 @@ TEST_CASE("As many iterations are run as speeds need to settle") {
   CHECK(usual({free, "plan.sync.slow_workers={ count: 3, factor: 2 }"}).of_worker == all(40));
 }
 
-TEST_CASE("Lanes are as many as 96 messages at a time, of workers as evenly as they go") {
-  ParameterStore store = three_workers({"plan.sync.consistency=asynchronous"});
-  const auto sizes = [&](int workers) {
-    store.workers.assign(static_cast<std::size_t>(workers), {0});
-    std::vector<std::size_t> all;
-    for (const WorkerLane& lane : usual_lanes(store)) all.push_back(lane.size());
-    return all;
-  };
-  // 48 lanes to two servers.
-  CHECK(sizes(960) == std::vector<std::size_t>(48, 20));
-  const std::vector<std::size_t> more = sizes(961);  // 21 a lane: 46 lanes of 20 or 21
-  CHECK(more.size() == 46);
-  CHECK(*std::ranges::min_element(more) == 20);
-  CHECK(*std::ranges::max_element(more) == 21);
-}
-
 TEST_CASE("the graph of bounded workers lets the fast ones be so many iterations ahead, and no more") {
   const test::BuiltStep built =
       three_built({"plan.sync.consistency=bounded(2)", "plan.sync.slow_workers={ count: 1, factor: 8 }"});
   const ParameterStore store = store_of(built);
-  const ServerGraph graph = build_server_graph(store, built.topology, {1, {9, 9, 9}, 0}, a_lane_each(store));
+  const ServerGraph graph = build_server_graph(store, built.topology, {1, {9, 9, 9}, 0}, lanes_of(store, 1));
   const Execution execution = run(graph.graph);
   std::vector<std::vector<Seconds>> done;
   for (const std::vector<TaskId>& passes : graph.passes_done) {

@@ -42,17 +42,6 @@ double seconds_of(std::string_view name, const ServerGraph& graph) {
 
 }  // namespace
 
-TEST_CASE("a dedicated server takes a machine; the others train") {
-  const Built built(small());
-  // Five machines, two of them servers: three workers of one GPU each.
-  CHECK(built.store.worker_count() == 3);
-  CHECK(built.store.server_count() == 2);
-  for (const EndpointId server : built.store.pull_from) {
-    CHECK_FALSE(built.topology.is_gpu(server));
-    CHECK(built.topology.node_of(server) >= 3);
-  }
-}
-
 TEST_CASE("groups hold every parameter and every pass, and at most sixteen of them, none of which dominates") {
   const Built built(small());
   CHECK(built.store.groups.size() <= ParameterStore::most_groups);
@@ -85,20 +74,6 @@ TEST_CASE("the busiest link bounds a step, wherever it stands among all") {
   REQUIRE(built.topology.node_of(built.store.pull_from.front()) == 0);
   const ParameterStore::Bounds bounds = store_bounds(built.store, built.topology);
   CHECK(bounds.link.value() == Approx(4.0 * 4.0 * 138.357544e6 / 16e9).epsilon(0.01));
-}
-
-TEST_CASE("pairs of GPUs in a machine add up their gradients before they push, and gather after they pull") {
-  const auto local = [](const char* gpus) {
-    return Built(small({std::string("cluster.gpus_per_node=") + gpus,
-                        "plan.sync.algorithm=hierarchical_parameter_server"}))
-        .store;
-  };
-  CHECK(local("1").reduce.empty());
-  for (const char* gpus : {"2", "4"}) {
-    const ParameterStore store = local(gpus);
-    CHECK(store.reduce.size() == store.groups.size());
-    CHECK(store.gather.size() == store.groups.size());
-  }
 }
 
 TEST_CASE("an update reads gradient and weight and writes the weight, at the rate of the server's memory") {
@@ -166,7 +141,7 @@ TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchro
     const Built built(
         small({asynchronous ? "plan.sync.consistency=asynchronous" : "plan.sync.consistency=synchronous"}));
     const ServerGraph::Iterations iterations{1, {3, 3, 3}};
-    const ServerGraph graph = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
+    const ServerGraph graph = build_server_graph(built.store, built.topology, iterations, lanes_of(built.store, 1));
     int updates = 0, pushes = 0, pulls = 0;
     for (TaskId task = 0; task < static_cast<TaskId>(graph.graph.tasks().size()); ++task) {
       const std::string& name = graph.graph.block_of(task).name;
@@ -184,25 +159,12 @@ TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchro
   }
 }
 
-TEST_CASE("a slow worker's passes take as much longer as it is slower, and nobody else's do") {
-  const auto computing = [](const std::vector<std::string>& overrides) {
-    const Built built(small(overrides));
-    const ServerGraph::Iterations iterations{1, {3, 3, 3}};
-    const ServerGraph server = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
-    return seconds_of("forward", server) + seconds_of("backward", server);
-  };
-  // Three workers, three iterations each; one takes two and a half times as long.
-  const double alike = computing({});
-  CHECK(alike > 0.0);
-  CHECK(computing({"plan.sync.slow_workers={ count: 1, factor: 2.5 }"}) == Approx(alike * (2 + 2.5) / 3));
-}
-
 TEST_CASE("a lane of three asynchronous workers does the updates of three, each two updates behind") {
   const Built built(small({"plan.sync.consistency=asynchronous"}));
   const ServerGraph::Iterations iterations = usual_iterations(built.store);
   const ServerGraph together =
-      build_server_graph(built.store, built.topology, iterations, all_in_one_lane(built.store));
-  const ServerGraph apart = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
+      build_server_graph(built.store, built.topology, iterations, lanes_of(built.store, built.store.worker_count()));
+  const ServerGraph apart = build_server_graph(built.store, built.topology, iterations, lanes_of(built.store, 1));
   CHECK(seconds_of("update", together) == Approx(seconds_of("update", apart)));
   // Between a worker's pull and its own update each of the other two applies one.
   const auto staleness = times_of(built.store, together, run(together.graph)).staleness;
@@ -243,34 +205,6 @@ TEST_CASE("a server on a GPU adds up what all pushed and updates, in one kernel 
   };
   CHECK(bytes("synchronous") == Approx(32.0).epsilon(0.01));
   CHECK(bytes("asynchronous") == Approx(12.0).epsilon(0.01));
-}
-
-TEST_CASE("with a bound of k a worker begins an iteration when all have done the one k + 1 before") {
-  // Worked out here for three workers whose passes vary by 30 %, as 192 iterations after the first 64.
-  const auto begun_by_hand = [](const ParameterStore& store, int bound) {
-    std::vector<std::vector<double>> done(256, std::vector<double>(3));
-    std::vector<double> all_done(256);
-    for (std::size_t i = 0; i < done.size(); ++i) {
-      for (std::size_t w = 0; w < 3; ++w) {
-        double begin = i > 0 ? done[i - 1][w] : 0.0;
-        const std::size_t waits = static_cast<std::size_t>(bound) + 1;
-        if (i >= waits) begin = std::max(begin, all_done[i - waits]);
-        done[i][w] = begin + store.factor(static_cast<int>(w), static_cast<int>(i));
-      }
-      all_done[i] = *std::ranges::max_element(done[i]);
-    }
-    return (all_done[255] - all_done[63]) / 192.0;
-  };
-  double before = 10.0;
-  for (const int bound : {0, 1, 3}) {
-    const Built built(
-        small({"plan.sync.consistency=bounded(" + std::to_string(bound) + ")", "workload.train.compute_spread=0.3"}));
-    const Seconds passes = store_bounds(built.store, built.topology).compute - built.store.host_between_steps;
-    const double factor = passes / built.store.compute().total();
-    CHECK(factor == Approx(begun_by_hand(built.store, bound)));
-    CHECK(factor < before);  // a looser bound waits less
-    before = factor;
-  }
 }
 
 TEST_CASE("many unequal workers share lanes, each of one speed, and few have one each") {
@@ -343,8 +277,8 @@ TEST_CASE("calls over TCP take turns on a connection and at a variable, and nowh
   }
   // Updates do not wait for each other's calls: of three workers' writers of a variable two wait.
   const Built built(small({"cluster.network.transport.protocol=tcp", "plan.sync.split=1 TB"}));
-  const ServerGraph graph =
-      build_server_graph(built.store, built.topology, {0, {1, 1, 1}}, all_in_one_lane(built.store));
+  const ServerGraph graph = build_server_graph(built.store, built.topology, {0, {1, 1, 1}},
+                                               lanes_of(built.store, built.store.worker_count()));
   double waiting = 0.0;
   for (const ParameterStore::KeyGroup& group : built.store.groups) {
     for (const ParameterStore::Calls& calls : group.calls) waiting += 2.0 * calls.lock.value();

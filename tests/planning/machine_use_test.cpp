@@ -1,4 +1,4 @@
-// How many GPUs of each machine a search tries, what the others cost, and which batch all of them divide.
+// How many GPUs of each machine a search tries, and what the others cost.
 #include "model/planning/machine_use.hpp"
 
 #include "model/planning/plan_search.hpp"
@@ -52,20 +52,6 @@ TEST_CASE("Whole machines are paid for, however many of their GPUs train") {
   }
 }
 
-TEST_CASE("A batch near the one stated that all GPUs divide, or that leaves stages a power of two") {
-  CHECK(dividing_batch(1024, 8 * 72) == 1152);   // twice 576, an eighth more
-  CHECK(dividing_batch(1024, 28 * 72) == 1008);  // half of 2016
-  CHECK(dividing_batch(1000, 128) == 1024);
-  CHECK_FALSE(dividing_batch(1152, 8 * 72));
-  CHECK_FALSE(dividing_batch(1024, 2048));  // two GPUs a replica
-  CHECK_FALSE(dividing_batch(4, 9));        // the nearest is more than an eighth away
-  CHECK(dividing_batch(64, 72) == 72);      // an eighth more, no less
-  CHECK_FALSE(dividing_batch(63, 72));      // a ninth of what 9 GPUs divide
-  CHECK(dividing_batch(56, 49) == 49);
-  CHECK_FALSE(dividing_batch(57, 49));
-  CHECK(dividing_batch(100, 33) == 99);
-}
-
 TEST_CASE("A rack's search over its uses finds what enumerating each of them finds") {
   // 9 divides neither the batch of 64 nor four layers: all 72 GPUs of a rack cannot train, 64 can.
   using enum PlanDimension;
@@ -92,7 +78,8 @@ TEST_CASE("A rack's search over its uses finds what enumerating each of them fin
   std::vector<PlanCandidate> all;
   for (std::size_t space = 0; space < spaces.size(); ++space) {
     for (const PlanPoint& layout : spaces[space].layouts()) {
-      for (PlanCandidate candidate : enumerate_layout(spaces[space], layout, PlanObjective{}, 5).best) {
+      const auto all_plans = LayoutEffort::enumerate;
+      for (PlanCandidate candidate : search_layout(spaces[space], layout, PlanObjective{}, {}, 5, all_plans).best) {
         candidate.space = static_cast<int>(space);
         all.push_back(candidate);
       }

@@ -1,6 +1,5 @@
 #include "model/planning/plan_bound.hpp"
 
-#include "model/base/session.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/pass_steps.hpp"
 #include "tests/catch.hpp"
@@ -9,18 +8,6 @@
 using namespace foretrain;
 
 namespace {
-
-/// A pipeline of two stages with two chunks each, whose passes take 1 s forward and 2 s backward, and 2.5 s in pairs.
-Seconds bound(PipelineSchedule schedule) {
-  PassTimes times;
-  const std::size_t positions = schedule == PipelineSchedule::interleaved ? 4 : 2;
-  PerPass<Seconds> chunk;
-  chunk[PassKind::forward] = Seconds(1.0);
-  chunk[PassKind::backward] = Seconds(2.0);
-  chunk[PassKind::paired] = Seconds(2.5);
-  times.passes.assign(positions, chunk);
-  return pipeline_bound({schedule, 2, schedule == PipelineSchedule::interleaved ? 2 : 1, 8}, {times});
-}
 
 /// A training of BERT on two DGX H100.
 test::BuiltStep built(const std::string& cluster, const std::string& plan) {
@@ -53,19 +40,6 @@ TEST_CASE("Gradients that leave after every micro-batch follow each other in a b
   }
   CHECK(step.micro_batches == 2);
   CHECK(step_bound(step) >= gradients * 2.0);
-}
-
-TEST_CASE("How many passes run in pairs depends on the schedule, whichever was asked about before") {
-  const auto alone = [](PipelineSchedule schedule) {
-    Session fresh;
-    const SessionScope scope(fresh);
-    return bound(schedule);
-  };
-  const Seconds in_pairs = alone(PipelineSchedule::dualpipe), without = alone(PipelineSchedule::interleaved);
-  Session shared;
-  const SessionScope scope(shared);
-  CHECK(bound(PipelineSchedule::interleaved) == without);
-  CHECK(bound(PipelineSchedule::dualpipe) == in_pairs);
 }
 
 TEST_CASE("A pipeline's bound has its messages: each way one for every stage before the last") {

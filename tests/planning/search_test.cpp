@@ -35,7 +35,7 @@ struct Enumerated {
 Enumerated enumerate(const PlanSpace& space, std::size_t kept) {
   Enumerated all;
   for (const PlanPoint& layout : space.layouts()) {
-    const LayoutResult result = enumerate_layout(space, layout, PlanObjective{}, kept);
+    const LayoutResult result = search_layout(space, layout, PlanObjective{}, {}, kept, LayoutEffort::enumerate);
     all.counts += result.counts;
     all.best.insert(all.best.end(), result.best.begin(), result.best.end());
   }
@@ -279,7 +279,8 @@ TEST_CASE("A schedule or a number of chunks that is fixed leaves the other free;
 TEST_CASE("A point's time is that of the scenario that its keys make") {
   const PlanSpace space(training("dgx-a100-80gb", 2, small_gpt, 16), "searched", PlanDimensions::all());
   for (const PlanPoint& layout : space.layouts()) {
-    for (const PlanCandidate& found : settle_layout(space, layout, PlanObjective{}, {}, 2).best) {
+    const LayoutResult result = search_layout(space, layout, PlanObjective{}, {}, 2, LayoutEffort::settle);
+    for (const PlanCandidate& found : result.best) {
       INFO(describe(found.point));
       CHECK(found.step.value() == Approx(estimate(space.read(found.point)).time().value()).epsilon(1e-12));
     }
@@ -325,10 +326,11 @@ TEST_CASE("A limit of time leaves slower plans out") {
 }
 
 TEST_CASE("auto takes the search's best plan; everything else stays as the scenario says") {
-  const YamlNode document = training("dgx-a100-80gb", 1, small_gpt, 16,
-                                     {"plan.tensor=auto", "workload.train.micro_batch=auto", "plan.zero=1"});
+  YamlNode document = training("dgx-a100-80gb", 1, small_gpt, 16,
+                               {"plan.tensor=auto", "workload.train.micro_batch=auto", "plan.zero=1"});
   const auto step_time = [](const Scenario& scenario) { return estimate(scenario).time(); };
-  const Scenario best = read_planned_scenario(document, "searched", step_time, 5);
+  for (const std::string& chosen : auto_overrides(document, "searched", step_time, 5)) set(document, chosen);
+  const Scenario best = read_scenario(document, "searched");
   CHECK(best.plan.zero == 1);
   CHECK(best.plan.pipeline == 1);
   for (const int tensor : {1, 2, 4, 8}) {
@@ -355,25 +357,17 @@ TEST_CASE("What cannot be searched is told") {
   CHECK_THROWS_WITH(space(document), Catch::Contains("no plan divides 8 GPUs and a batch of 7"));
 }
 
-TEST_CASE("A search tells what is left to do, and in the end nothing is") {
+TEST_CASE("A search tells how many layouts it has settled, in the end all of them") {
   std::vector<PlanSpace> spaces;
   spaces.emplace_back(training("dgx-h100", 4, "llama2-7b", 256), "searched", PlanDimensions::all());
-  std::vector<PlanSearch::Work> told;
+  std::vector<std::size_t> told;
   const PlanSearch search = search_plans(spaces, {PlanObjective{}}, 5, run_tasks_here,
-                                         [&](const PlanSearch& now) { told.push_back(now.work); });
+                                         [&](const PlanSearch& now) { told.push_back(now.settled); });
   REQUIRE(told.size() > 2);
-  CHECK(told.front().outlined == search.layouts);  // before anything is refined
-  CHECK(told.front().refined == 0);
-  CHECK(!told.front().left_to_settle);
-  for (std::size_t i = 1; i < told.size(); ++i) {
-    CHECK(told[i].refined + told[i].settled > told[i - 1].refined + told[i - 1].settled);
-    CHECK(told[i].settled <= told[i].refined);
-  }
-  CHECK(told.back().to_refine == 0);
-  REQUIRE(told.back().left_to_settle);
-  CHECK(*told.back().left_to_settle == 0.0);
-  // Most layouts are never looked into: bounds show that none of their plans is among the best.
-  CHECK(told.back().settled < search.layouts);
+  CHECK(std::ranges::is_sorted(told));
+  CHECK(told.front() == 0);  // before any is refined
+  CHECK(search.settled == search.layouts);
+  CHECK(search.counts.plans == search.plans);
 }
 
 }  // namespace foretrain::test

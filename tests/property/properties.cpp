@@ -19,7 +19,7 @@ namespace foretrain::test {
 namespace {
 
 /// Groups that send over one link at the same time take turns once anything sets them apart, and wait less for each
-/// other: whatever does is a gain (simulator-honesty.md).
+/// other: whatever does is a gain (model-assumptions.md).
 constexpr double out_of_step = 0.1;
 /// Of bounded workers, which come to take turns at the servers, or to be let go together by the slowest.
 constexpr double regimes = 0.2;
@@ -129,7 +129,7 @@ Seconds time_with_steady_others(const Settings& settings, const Scenario& steady
 }
 
 /// Before and after a change that may be impossible. Where traffic meets, so much is allowed. Of simulated workers that
-/// fall into one of several regimes (simulator-honesty.md), estimates alone.
+/// fall into one of several regimes (model-assumptions.md), estimates alone.
 template <typename Change>
 Violation not_slower(const Settings& settings, const char* what, const Change& change, double of_flows = out_of_step,
                      double of_estimate = out_of_step) {

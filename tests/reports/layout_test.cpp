@@ -76,36 +76,6 @@ TEST_CASE("Panels of a row begin at one height, those of a column at one distanc
   check_whole("panels-row-begin-at-one-3.txt", layout_words(figure));
 }
 
-TEST_CASE("In print a picture is as wide as is asked for, its panels below each other where they have no room") {
-  Figure figure{.title = "all of them", .panels = {}, .columns = 2};
-  figure.panels = {panel("first of two panels", {line("one", rising, true)}, "with a subtitle that takes some room"),
-                   panel("second", {line("two", rising, true)})};
-  figure.width_cm = 17.5;  // 827 pixels
-  CHECK(layout_words(figure) == R"(
-827 x 386 <all of them> legend 14,39 813 wide
-70,114 315 x 210 <first of two panels>
-  <with a subtitle that takes some room>
-483,114 315 x 210 <second>
-  <>
-)");
-  figure.width_cm = 8.5;  // 402
-  CHECK(layout_words(figure) == R"(
-402 x 621 <all of them>
-70,82 282 x 188 <first of two panels>
-  <with a subtitle that takes some room>
-70,371 282 x 188 <second>
-  <>
-)");
-  figure.panels.resize(1);
-  figure.panels[0].series.push_back(line("another, of the same colour", rising, true));
-  figure.panels[0].series[0].colour = figure.panels[0].series[1].colour = "#000000";
-  CHECK(layout_words(figure) == R"(
-402 x 244 <all of them>
-70,82 112 x 100 <first of two panels>
-  <with a subtitle that takes some room>
-)");
-}
-
 TEST_CASE("What gnuplot draws of a series: data, and how", "[golden]") {
   const auto script = [](Series series) {
     series.colour = palette[1];

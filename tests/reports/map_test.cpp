@@ -71,25 +71,15 @@ TEST_CASE("A table that is no map says what is missing") {
                     Catch::Contains("sweep.csv: there is no column cluster.nodes") && Catch::Contains("--x"));
 }
 
-TEST_CASE("Keys that vary are chosen but for the ways that are compared, networks and sizes before others") {
-  const auto keys_of = [](const std::string& header, const std::string& first, const std::string& second) {
-    const MapFigure figure = map_figure(
-        {parse_csv(header + ",plan.sync.algorithm,plan.sync.servers,plan.sync.placement,predicted.time_s,measured.x\n" +
-                       first + ",ring,,,1,1\n" + first + ",parameter_server,1,dedicated,2,2\n" + second +
-                       ",ring,,,3,3\n" + second + ",parameter_server,2,dedicated,4,4\n",
-                   "sweep.csv")},
-        {});
-    return figure.x.key + " / " + figure.y.key + " / " + figure.panel.key;
-  };
-  CHECK(keys_of("case,a.same,plan.data,cluster.nodes", "x,1,2,4", "y,1,3,6") == "plan.data / cluster.nodes / ");
-  CHECK(keys_of("plan.data,cluster.nodes,plan.tensor,plan.context", "1,1,1,1", "2,2,2,2") ==
-        "plan.data / cluster.nodes / plan.tensor");
-  CHECK(keys_of("plan.data,cluster.network.nic_bandwidth", "1,1 GB/s", "2,2 GB/s") ==
-        "cluster.network.nic_bandwidth / plan.data / ");
-  CHECK(keys_of("plan.data,workload.collective.size,workload.collective.ranks", "1,1 MB,8", "2,1 MB,8") ==
-        "plan.data / workload.collective.size / workload.collective.ranks");
-  CHECK_THROWS_WITH(keys_of("case,plan.data,plan.tensor", "x,1,1", "y,2,1"),
-                    Catch::Contains("needs two keys that vary"));
+TEST_CASE("A map of trainings has the keys that are named, and its text the ratio in each cell") {
+  const CsvTable sweep = parse_csv(
+      "cluster.nodes,plan.data,plan.sync.algorithm,plan.sync.servers,plan.sync.placement,predicted.time_s\n"
+      "2,4,ring,,,1\n2,4,parameter_server,1,dedicated,2\n3,6,ring,,,4\n3,6,parameter_server,1,dedicated,2\n",
+      "sweep.csv");
+  const MapFigure figure = map_figure({sweep}, {"cluster.nodes", "plan.data", ""});
+  CHECK(figure.x.labels == std::vector<std::string>{"2", "3"});
+  REQUIRE(figure.panels.size() == 1);
+  CHECK_THAT(to_text(figure), Catch::Contains("One dedicated server against a ring: time") && Catch::Contains(" 0.5"));
 }
 
 }  // namespace foretrain::test

@@ -117,13 +117,9 @@ TEST_CASE("A GPU's calibration tells what was measured, what came of it and whic
   fit.undetermined = {{"other", "nothing tells"}};
   fit.errors = {{"products", "matmul", true, 5, 0.05, -0.01, 0.2, "m 1"},
                 {"products", "matmul", false, 30, 0.04, 0.0, -0.1, "m 2"}};
-  fit.sustained = {{"large", Hertz(1.41e9), 650.0, true}, {"small", Hertz(1.98e9), std::nullopt, false}};
   fit.matmul_note = "The table helps.";
   fit.bars = {{"products", 0.05, 5, true, 0.05}, {"streams", 0.05, 5, false, 0.0501}, {"nothing", 0.1, 0, false, 0.0}};
   check_whole("gpus-calibration-tells-was-measured-2.txt", to_text(fit));
-  fit.machine.gpus[0].power_limit_watts = 700.0;
-  CHECK_THAT(to_text(fit), Catch::Contains("  large: 1410 of 1980 MHz at 650 W of 700 W, limited by power\n") &&
-                               Catch::Contains("  small: 1980 of 1980 MHz\n"));
 }
 
 }  // namespace foretrain::test

@@ -24,7 +24,7 @@ TrainResult fifty_days() {
 
 RankedPlan plan_on(const char* name, double days, double usd) {
   RankedPlan plan;
-  plan.machines.name = plan.hardware = name;
+  plan.machines = plan.hardware = name;
   auto& train = plan.result.work.emplace<TrainResult>();
   train.time_to_train = Seconds(days * day);
   train.cost_usd = usd;
@@ -66,6 +66,6 @@ TEST_CASE("In front of the machines compared are those that none beats in both d
   compare_machines(report, {plan_on("fast", 20.0, 2e6), plan_on("slow and dear", 40.0, 2.5e6),
                             plan_on("cheap", 50.0, 1e6), plan_on("as fast as cheap", 50.0, 1.5e6)});
   std::string names;
-  for (const RankedPlan& plan : report.machines) names += plan.machines.name + (plan.in_front ? "* " : " ");
+  for (const RankedPlan& plan : report.machines) names += plan.machines + (plan.in_front ? "* " : " ");
   CHECK(names == "cheap* as fast as cheap fast* slow and dear ");
 }

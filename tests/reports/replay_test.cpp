@@ -83,7 +83,7 @@ TEST_CASE("a step's tasks come back from the file and stand beside their predict
   step.waiting = step.predicted_waiting = ms(5);
   const std::string file =
       fmt::format("{}/replay-test-{}.json", std::filesystem::temp_directory_path().string(), getpid());
-  write_file(file, to_json(HostMeasurements{machine, {step}, {}}));
+  write_file(file, to_json(HostMeasurements{machine, {step}}));
   const HostMeasurement read = read_host_measurements(file).runs.at(0);
   std::filesystem::remove(file);
   REQUIRE(read.tasks.size() == 3);

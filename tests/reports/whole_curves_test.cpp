@@ -1,45 +1,11 @@
-// Small figures of operators and messages, each checked as a whole: its numbers can be worked out in the head.
-#include <cmath>
-
+// Small timelines, each checked as a whole: its numbers can be worked out in the head.
 #include "model/base/error.hpp"
-#include "model/base/format.hpp"
-#include "reports/figure/plot_attention.hpp"
 #include "reports/figure/plot_timeline.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
 #include "tests/reports/whole.hpp"
 
 namespace foretrain::test {
-
-namespace {
-
-AttentionChart attention(const std::vector<Curve>& times, const std::vector<Curve>& memory) {
-  CurveChart chart{.title = "heads of 128, forward",
-                   .axis = "sequence length (tokens)",
-                   .places = {256, 512, 1024},
-                   .labels = {"256", "512", "1024"},
-                   .scale = time_scale(0.02),
-                   .curves = times};
-  AttentionChart both{chart, chart, 80e9};
-  both.memory.scale = {"memory (GB)", 1e9, [](double size) { return format_bytes(Bytes(size)); }};
-  both.memory.curves = memory;
-  return both;
-}
-
-}  // namespace
-
-TEST_CASE("Attention's algorithms are compared in time and memory, and told where each begins to be faster",
-          "[golden]") {
-  const std::vector<Curve> times = {{"math", {0.001, 0.004, NAN}},
-                                    {"flash", {0.002, 0.003, 0.006}},
-                                    {"fast", {0.0005, 0.001, 0.002}},
-                                    {"slow", {0.0005, 0.004, 0.02}}};
-  const std::vector<Curve> memory = {
-      {"math", {1e9, 4e9, 90e9}}, {"flash", {1e9, 2e9, 3e9}}, {"fast", {1e9, 2e9, 3e9}}, {"slow", {1e9, 2e9, 3e9}}};
-  check_whole("attentions-algorithms-compared-time-memory.txt", to_text(attention(times, memory)));
-  check_whole("attentions-algorithms-compared-time-memory-2.txt",
-              figure_words(to_figure(attention({times[0], times[1]}, {memory[0], memory[1]}))));
-}
 
 TEST_CASE("A timeline has a row for each resource, host threads first, and bars where something ran", "[golden]") {
   TimelineFigure timeline;

@@ -54,7 +54,7 @@ TEST_CASE("The page of plans: the space, the best, why others lose, and the fron
   best.excess = 1.25;
   best.odds = PlanOdds{.expected = 0.104, .low = 0.095, .high = 0.12, .chance = 0.625, .regret = 0.015};
   best.chance_of_shortage = 0.012;
-  best.machines.limits = {"a card is slower than its slot"};
+  best.limits = {"a card is slower than its slot"};
   best.result.train()->time_to_train = Seconds(90000.0);
   best.result.train()->cost_usd = 1234.0;
   report.ranked[1].excess = 2.0;
@@ -63,24 +63,12 @@ TEST_CASE("The page of plans: the space, the best, why others lose, and the fron
   report.unknowns = {{"arithmetic", 0.05, 0.03}, {"network", 0.004, 0.0}};
   report.curse = 1.01;
   report.is_simpler = true;
-  report.better_batch = BetterBatch{60, 64, 8, Seconds(0.09), 1.12};
   report.misses = {ranked(0.05, 1, 0.0)};
   report.misses[0].why = "needs 90 GB of 80 GB";
   check_whole("plans-space-best-why-others-2.txt", to_text(report));
-  // Where money is left for more machines, their numbers: 90,000 s are 1.04 times the limit, 2.1 times half of it.
-  report.most_nodes = 8;
-  const auto asks_for = [&](const char* nodes) { return to_text(report).find(nodes) != std::string::npos; };
-  CHECK_FALSE(asks_for("--nodes"));
-  report.limits.usd = 1234.0;
-  CHECK(asks_for("\n  more than 8 nodes were not tried: --nodes 16..32\n"));
-  report.limits = {.time = Seconds(43200.0), .usd = std::nullopt};
-  CHECK(asks_for("--nodes 16..64\n"));
-  report.limits.time = Seconds(90000.0);
-  CHECK_FALSE(asks_for("--nodes"));
-  report.limits = {.time = Seconds(86400.0), .usd = 1000.0};
   report.machines = {report.ranked[0], report.ranked[1]};
-  report.machines[0].machines.name = report.machines[0].hardware = "1 node";
-  report.machines[1].machines.name = "2 nodes";
+  report.machines[0].machines = report.machines[0].hardware = "1 node";
+  report.machines[1].machines = "2 nodes";
   report.machines[1].hardware = "2 nodes, 4 GPUs each";
   report.machines[1].in_front = false;
   const std::string text = to_text(report);
@@ -117,11 +105,9 @@ TEST_CASE("Plans as JSON: what is drawn of the objective as steps, what is beyon
   bill.usd_high = 1500.0;
   report.unknowns = {{"arithmetic", 0.05, 0.03}};
   report.curse = 1.25;
-  report.better_batch = BetterBatch{60, 64, 8, Seconds(0.09), 1.12};
   const auto json = nlohmann::json::parse(to_json(report));
   for (const auto& [path, value] : std::map<std::string, nlohmann::json>{{"/winners_curse", 0.25},
                                                                          {"/unknowns/0/moves_best", 0.03},
-                                                                         {"/better_batch/instead_of", 60},
                                                                          {"/limits/time_s", 86400.0},
                                                                          {"/limits/usd", 1000.0},
                                                                          {"/space/complete", false},
@@ -145,7 +131,7 @@ TEST_CASE("Plans as JSON: what is drawn of the objective as steps, what is beyon
   for (const char* key : {"machines", "least_nodes"}) CHECK_FALSE(json.contains(key));
   // Nothing drawn, no limits: nothing is said of them.
   const auto plain = nlohmann::json::parse(to_json(plans()));
-  for (const char* key : {"winners_curse", "limits", "better_batch"}) CHECK_FALSE(plain.contains(key));
+  for (const char* key : {"winners_curse", "limits"}) CHECK_FALSE(plain.contains(key));
   CHECK_FALSE(plain["plans"][0].contains("over_limits"));
 }
 

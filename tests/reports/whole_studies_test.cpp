@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "reports/measured/accuracy.hpp"
-#include "reports/measured/rates.hpp"
 #include "reports/studies/memory_report.hpp"
 #include "reports/studies/roofline.hpp"
 #include "reports/studies/server_map.hpp"
@@ -126,26 +125,6 @@ TEST_CASE("Predictions lie against measurements, the four groups that are worst 
   check_whole("predictions-lie-against-measurements-four.txt", figure_words(to_figure(report)));
   report.cases.push_back(compared("a", "memory_per_gpu", 1e9, 1e9));
   CHECK(to_figure(report).columns == 2);
-}
-
-TEST_CASE("Rates of operators are dots and rings joined by strokes, those of collectives dots on lines", "[golden]") {
-  RateFigure products;
-  products.panels[{"dgx", 1}] = {{"bf16", {{"", {{1e12, 200e12, 220e12}, {1e13, 250e12, 250e12}}}}},
-                                 {"fp32", {{"", {{1e12, 10e12, 8e12}}}}}};
-  check_whole("rates-operators-dots-rings-joined.txt", figure_words(to_figure(products)));
-  RateFigure messages;
-  messages.kind = RateKind::collectives;
-  messages.panels[{"dgx", 2}] = {
-      {"all_gather", {{"8", {{1e6, 2e9, 3e9}, {5e6, 4e9, 4e9}}}, {"16", {{2e6, 5e9, 4e9}}}}}};
-  check_whole("rates-operators-dots-rings-joined-2.txt", figure_words(to_figure(messages)));
-  messages.panels[{"dgx", 2}]["all_gather"].erase("16");
-  messages.panels[{"dgx", 2}]["all_gather"]["8"].push_back({5e8, 100e9, 90e9});
-  const Panel decades = to_figure(messages).panels[0];
-  CHECK(decades.subtitle == "dots: measured; lines: predicted; mean error");
-  CHECK(axis_words(decades.x) == R"(<message> log 625000..8e+08 in B)");
-  CHECK(axis_words(decades.y) == R"(<bus bandwidth> log in B/s grid)");
-  CHECK(series_words(decades.series[1]) ==
-        R"(<> told <all_gather: 14.8 %, n = 3> #0072B2 line 1.4 (1e+06, 3e+09) (5e+06, 4e+09) (5e+08, 9e+10))");
 }
 
 }  // namespace foretrain::test

@@ -6,8 +6,11 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/keys/key_tree.hpp"
+#include "model/scenario/keys/member.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/model/model_reader.hpp"
+#include "model/scenario/plan/plan_reader.hpp"
+#include "reports/keys/keys_schema.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
 
@@ -134,6 +137,11 @@ std::set<const keys::Key*> keys_asked_for() {
   return asked.keys;
 }
 
+/// What no file has.
+struct Choir {
+  bool sings = false;
+};
+
 /// Whether the reader of this key looks for it before, or without, opening the mapping, or leaves it to people.
 bool read_otherwise(const keys::Place& place) {
   if (place.key->meaning.ends_with("not read.")) return true;
@@ -255,6 +263,30 @@ TEST_CASE("What holds without a key is what a new record has in the member that 
       CHECK((told == "true" || told == "false"));
     }
   }
+}
+
+TEST_CASE("A row that is added to a table is read, explained, completed and in the schema") {
+  std::vector<keys::Key> rows(keys::plan.keys.begin(), keys::plan.keys.end());
+  rows.push_back(keys::member<&Choir::sings>("Whether it sings."));
+  const keys::Mapping longer = {"plan", rows};
+  const keys::Mapping* const tables[] = {&longer};
+  const keys::FileKind file = {"choir", tables};
+
+  const YamlNode document = parse_yaml("{ tensor: 2, sings: true }", "choir.yaml");
+  const MappingReader reader = Field(document, "plan").mapping(longer);
+  Choir choir;
+  Plan plan;
+  reader.fill(choir);
+  reader.fill(plan);
+  CHECK((choir.sings && plan.tensor == 2));
+  // What pages, help and completion are made of.
+  const std::vector<keys::Place> all = keys::places(file, keys::Repeats::told);
+  const auto place = std::ranges::find(all, "sings", &keys::Place::path);
+  REQUIRE(place != all.end());
+  CHECK(keys::describe(place->key->value) == "true or false");
+  CHECK(keys::usual_of(*place->key) == "false");
+  const std::string schema = keys_schema(file, [](keys::Catalogue) { return std::vector<std::string>(); });
+  CHECK_THAT(schema, Catch::Contains("\"description\": \"Whether it sings. Without it: false.\""));
 }
 
 TEST_CASE("Dotted keys and their words are listed for whoever completes them") {

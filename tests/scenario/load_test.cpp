@@ -82,12 +82,8 @@ TEST_CASE("Every key of a scenario arrives") {
   CHECK(train.training_samples == 300e9 / 2048);  // tokens over tokens per sequence
 
   CHECK(scenario.plan.tensor == 8);
-  CHECK(scenario.plan.pipeline == 8);
-  CHECK(scenario.plan.sequence_parallel);
   CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::ring);
   CHECK(scenario.plan.sync.first_bucket == Bytes(1e6));
-  CHECK(scenario.plan.sync.bucketing == Sync::Bucketing::by_tensor);
-  CHECK_FALSE(scenario.plan.sync.every_micro_batch);
   CHECK(scenario.plan.sync.compression.kind == Compression::Kind::bf16);
   CHECK(scenario.plan.sync.compression.error_feedback);
   CHECK(scenario.plan.execution == ExecutionMode::cuda_graph);
@@ -121,24 +117,14 @@ plan:
     servers: 4
     placement: dedicated
     consistency: bounded(3)
-    assignment: hashed
     split: 2 MB
-    priority: first_layer
-    barrier: true
-    local_reduce: true
     slow_workers: { count: 2, factor: 1.5 }
 )");
   const Sync& sync = scenario.plan.sync;
   CHECK(sync.algorithm == SyncAlgorithm::parameter_server);
-  CHECK(sync.servers == 4);
-  CHECK(sync.placement == ServerPlacement::dedicated);
   CHECK(sync.consistency == Sync::Consistency::bounded);
   CHECK(sync.staleness == 3);
-  CHECK(sync.assignment == Sync::Assignment::hashed);
   CHECK(sync.split.value() == 2e6);
-  CHECK(sync.priority == Sync::Priority::first_layer);
-  CHECK(sync.barrier);
-  CHECK(sync.local_reduce);
   CHECK(sync.slow_workers.count == 2);
   CHECK(sync.slow_workers.factor == 1.5);
   CHECK(train_of(scenario).compute_spread == Approx(0.05));
@@ -153,32 +139,14 @@ TEST_CASE("What is left out has the documented default") {
   CHECK(scenario.plan.data == 16);  // all GPUs
   CHECK(train_of(scenario).micro_batch == 1);
   CHECK(train_of(scenario).global_batch == 16);  // data x micro-batch
-  CHECK(train_of(scenario).recompute == Recompute::none);
   CHECK(train_of(scenario).attention == AttentionKind::flash);
-  CHECK(train_of(scenario).precision == Precision::bf16);
-  CHECK(train_of(scenario).optimizer == Optimizer::adamw);
-  CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::automatic);
   CHECK(scenario.plan.sync.bucket_rule == "auto");
   CHECK(scenario.plan.sync.bucket == Bytes(64e6));  // a million fp32 numbers for each of 16 ranks
-  CHECK(scenario.plan.sync.overlap);
-  CHECK(scenario.plan.execution == ExecutionMode::eager);
-  CHECK_FALSE(scenario.cluster.usd_per_gpu_hour.has_value());
 }
 
 TEST_CASE("Data is what the other factors leave") {
   CHECK(load(small_train, {"plan.tensor=4", "plan.pipeline=2"}).plan.data == 2);  // 16 / 8
   CHECK(load(small_train, {"plan.tensor=4", "plan.context=4"}).plan.data == 1);
-}
-
-TEST_CASE("Layers need not divide by the stages") {
-  CHECK(load(small_train, {"plan.pipeline=8", "workload.train.model.layers=12"}).plan.pipeline == 8);
-}
-
-TEST_CASE("Kernels are fused, whatever the model, except where the scenario or its trainer says so") {
-  CHECK(train_of(load(small_train)).code.kernels == KernelSet::fused);  // bert-base
-  CHECK(train_of(load(small_train, {"workload.train.model=gpt2"})).code.kernels == KernelSet::fused);
-  CHECK(train_of(load(small_train, {"workload.train.kernels=plain"})).code.kernels == KernelSet::plain);
-  CHECK(train_of(load(small_train, {"plan.trainer=ddp"})).code.kernels == KernelSet::plain);
 }
 
 TEST_CASE("Gradients are summed in fp32 for all formats and ZeRO stages, unless the trainer does otherwise") {
@@ -371,4 +339,34 @@ TEST_CASE("A pipeline cuts a vision-language model between any two of its layers
         "llava.yaml");
   };
   CHECK(stages(56).plan.pipeline == 56);
+}
+
+namespace {
+
+Scenario precise(const std::string& keys, const std::vector<std::string>& overrides = {}) {
+  return load(
+      "cluster: { node: dgx-b200 }\nworkload: { train: { model: llama3-8b, " + keys + " } }\nplan: { zero: 1 }\n",
+      overrides);
+}
+TrainWorkload trained(const std::string& keys) { return train_of(precise(keys)); }
+
+}  // namespace
+
+TEST_CASE("A precision is a word, a format with its recipe, or both side by side") {
+  CHECK(trained("precision: mxfp8").precision == Precision::mxfp8);
+  CHECK(trained("precision: nvfp4").precision == Precision::nvfp4);
+  CHECK(trained("precision: fp8").recipe == QuantisationRecipe{});
+  for (const char* keys : {"precision: { fp8: { scaling: block } }", "precision: fp8, fp8: { scaling: block }",
+                           "fp8: { scaling: block }"}) {
+    INFO(keys);
+    CHECK(trained(keys).precision == Precision::fp8);
+    CHECK(trained(keys).recipe.scaling == Fp8Scaling::block);
+  }
+  CHECK(trained("precision: { nvfp4: { last_bf16_layers: 4 } }").recipe.last_bf16_layers == 4);
+  CHECK(trained("precision: mxfp8, mxfp8: { first_bf16_layers: 1 }").recipe.first_bf16_layers == 1);
+}
+
+TEST_CASE("A recipe below a word, as tables and the command line state it") {
+  const Scenario scenario = precise("precision: fp8", {"workload.train.precision.fp8.scaling=current"});
+  CHECK(std::get<TrainWorkload>(scenario.workload).recipe.scaling == Fp8Scaling::current);
 }

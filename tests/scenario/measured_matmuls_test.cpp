@@ -35,10 +35,6 @@ TEST_CASE("Measured products arrive with their shapes and times") {
   REQUIRE(calibration.measured_matmuls.size() == 1);
   const MeasuredMatmul& row = calibration.measured_matmuls.front();
   CHECK(row.gpu == "t4");
-  CHECK(row.precision == Precision::fp16);
-  CHECK(row.batch == 1);
-  CHECK(row.m == 1000);
-  CHECK(row.n == 2000);
   CHECK(row.k == 3000);
   CHECK(row.time.value() == Approx(500e-6));
 }
@@ -69,14 +65,4 @@ TEST_CASE(
 
 TEST_CASE("The published calibration carries no measured products: the model stands alone") {
   CHECK(load_default_calibration().measured_matmuls.empty());
-}
-
-TEST_CASE("Operands of a measured product lie as they are multiplied, unless its row says that they are transposed") {
-  const auto transposed = [](const std::string& keys) {
-    const MeasuredMatmul row = read("  - { " + good_row + keys + " }\n").measured_matmuls.back();
-    return std::pair(row.transpose_a, row.transpose_b);
-  };
-  CHECK(transposed("") == std::pair(false, false));
-  CHECK(transposed(", transpose_a: true") == std::pair(true, false));
-  CHECK(transposed(", transpose_b: true") == std::pair(false, true));
 }

@@ -1,5 +1,6 @@
 // Operators that scenarios state by shape: bytes, FLOPs and kernels worked out from the passes of each kernel.
 #include "model/scenario/load/load.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -20,6 +21,11 @@ void expect(const std::string& shape, double read, double written, double flops,
   CHECK(work.written.value() == Approx(written));
   CHECK(work.flops.value() == Approx(flops));
   CHECK(op.kernels == kernels);
+}
+
+std::vector<std::int64_t> lengths_of(const std::string& text) {
+  const YamlNode document = parse_yaml(text, "lengths.yaml");
+  return read_sequence_lengths(Field(document, ""));
 }
 
 }  // namespace
@@ -107,12 +113,6 @@ TEST_CASE("Reads go once through the working set unless their number is stated")
   CHECK(reads("kind: memory_access, working_set: 1 MB, reads: 7") == 7);
 }
 
-TEST_CASE("A product's layout and accumulation are read") {
-  const auto work =
-      std::get<Matmul>(op_of("kind: matmul, m: 1, n: 2, k: 3, transpose_a: true, padded: true, accumulate: true").work);
-  CHECK(work == Matmul{.m = 1, .n = 2, .k = 3, .accumulate = true, .transpose_a = true, .padded = true});
-}
-
 TEST_CASE("Queries may outnumber keys where no window tells which of these they see") {
   const std::string few = "kind: attention, batch: 1, heads: 2, head_dim: 64, sequence: 8, key_sequence: 4";
   CHECK(std::get<Attention>(op_of(few).work).key_length == 4);
@@ -120,4 +120,19 @@ TEST_CASE("Queries may outnumber keys where no window tells which of these they 
   CHECK(std::get<Attention>(
             op_of("kind: attention, batch: 1, heads: 2, head_dim: 64, sequence: 4, causal: true, window: 2").work)
             .window == 2);
+}
+
+TEST_CASE("Four lengths stand at an eighth, three, five and seven eighths of their distribution") {
+  using Lengths = std::vector<std::int64_t>;
+  // Tables of the normal distribution: 0.3186 and 1.1503 standard deviations on either side of the mean.
+  CHECK(lengths_of("{ distribution: normal, count: 4, mean: 100, spread: 10 }") == Lengths{88, 97, 103, 112});
+  // Mean and standard deviation of 100: the logarithm's variance is ln 2, the median 100 / √2; e^(0.8326 · 0.3186) is
+  // 1.304, e^(0.8326 · 1.1503) is 2.606.
+  CHECK(lengths_of("{ distribution: lognormal, count: 4, mean: 100, spread: 100 }") == Lengths{27, 54, 92, 184});
+  CHECK(lengths_of("{ distribution: uniform, count: 4, shortest: 1, longest: 9 }") == Lengths{2, 4, 6, 8});
+  // −100 · ln(7/8, 5/8, 3/8, 1/8)
+  CHECK(lengths_of("{ distribution: exponential, count: 4, mean: 100 }") == Lengths{13, 47, 98, 208});
+  // None is shorter or longer than what is allowed.
+  CHECK(lengths_of("{ distribution: normal, count: 4, mean: 100, spread: 10, shortest: 90, longest: 110 }") ==
+        Lengths{90, 97, 103, 110});
 }

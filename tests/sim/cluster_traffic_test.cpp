@@ -159,19 +159,6 @@ TEST_CASE("others' traffic on a card slows the tensor-parallel collectives that 
   CHECK(beside < quiet * 2.0);
 }
 
-TEST_CASE("optimizer states of experts add up to the same, however they are spread") {
-  // 64 experts; ZeRO-1 divides each expert's states over those ranks that hold it: data / expert.
-  std::vector<double> sums;
-  for (const int expert : {1, 8, 64}) {
-    const TrainResult result = train({"plan.tensor=1", "plan.data=64", "plan.zero=1", "workload.train.model.layers=2",
-                                      "workload.train.model.experts=64", fmt::format("plan.expert={}", expert)},
-                                     Fidelity::estimate);
-    sums.push_back(result.memory.optimizer.value() * 64);
-  }
-  CHECK(sums[1] == Approx(sums[0]).epsilon(1e-9));
-  CHECK(sums[2] == Approx(sums[0]).epsilon(1e-9));
-}
-
 TEST_CASE("jitter costs what the slowest of all devices is slower") {
   // Compute times spread by 1 %: the slowest of 8 is 1.42 % slower than the mean on average, of 1,024 3.2 % (expected
   // largest of n normal deviates: 1.42, 3.23).
@@ -189,33 +176,6 @@ TEST_CASE("jitter costs what the slowest of all devices is slower") {
     CHECK(uneven.spread->p50 <= uneven.spread->p90);
     CHECK(uneven.spread->p90 <= uneven.spread->p99);
   }
-}
-
-TEST_CASE("buckets are as large as the trainer makes them") {
-  using Buckets = TrainResult::Buckets;
-  const auto buckets = [](const std::vector<std::string>& overrides) -> Buckets {
-    return train(overrides, Fidelity::estimate).buckets.value();
-  };
-  const auto by = [&](const std::string& rule, std::vector<std::string> overrides) {
-    overrides.push_back("plan.sync.bucket=" + rule);
-    return buckets(overrides);
-  };
-  // Megatron: 40 million parameters up to 40 replicas, then a million for each; 4 bytes a gradient.
-  CHECK(by("megatron", replicas(8, 8, 1)).size == Bytes(160e6));
-  CHECK(by("megatron", replicas(8, 128, 1)).size == Bytes(512e6));
-  CHECK_FALSE(is_finite(buckets({"plan.sync.overlap=false"}).size));
-  // DistributedDataParallel: 25 MiB.
-  const std::vector<std::string> plain = {"cluster.nodes=1", "plan.tensor=1", "plan.data=8"};
-  CHECK(by("ddp", plain).size == 25.0_MiB);
-  CHECK(by("ddp", plain).rule == "ddp");
-  // Where no trainer is named, whatever the plan: the same, or a million elements for each replica if that is more.
-  CHECK(buckets(plain).size == Bytes(8 * 1e6 * 4.0));
-  CHECK(buckets(replicas(8, 8, 1)).size == buckets(plain).size);
-  std::vector<std::string> stated = plain;
-  stated.emplace_back("plan.sync.bucket=deepspeed");
-  CHECK(buckets(stated).size == Bytes(2e9));
-  stated.back() = "plan.sync.bucket=100 MB";
-  CHECK(buckets(stated).size == Bytes(100e6));
 }
 
 TEST_CASE("the same work on each of more GPUs takes a few percent more") {
@@ -256,4 +216,44 @@ TEST_CASE("every step of every collective as a flow gives what whole phases give
       CHECK(step_of(overrides, Fidelity::steps) == Approx(step_of(overrides)).epsilon(3e-3));
     }
   }
+}
+
+TEST_CASE("optimizer states of experts add up to the same, however they are spread") {
+  // 64 experts; ZeRO-1 divides each expert's states over those ranks that hold it: data / expert.
+  std::vector<double> sums;
+  for (const int expert : {1, 8, 64}) {
+    const TrainResult result = train({"plan.tensor=1", "plan.data=64", "plan.zero=1", "workload.train.model.layers=2",
+                                      "workload.train.model.experts=64", fmt::format("plan.expert={}", expert)},
+                                     Fidelity::estimate);
+    sums.push_back(result.memory.optimizer.value() * 64);
+  }
+  CHECK(sums[1] == Approx(sums[0]).epsilon(1e-9));
+  CHECK(sums[2] == Approx(sums[0]).epsilon(1e-9));
+}
+
+TEST_CASE("buckets are as large as the trainer makes them") {
+  using Buckets = TrainResult::Buckets;
+  const auto buckets = [](const std::vector<std::string>& overrides) -> Buckets {
+    return train(overrides, Fidelity::estimate).buckets.value();
+  };
+  const auto by = [&](const std::string& rule, std::vector<std::string> overrides) {
+    overrides.push_back("plan.sync.bucket=" + rule);
+    return buckets(overrides);
+  };
+  // Megatron: 40 million parameters up to 40 replicas, then a million for each; 4 bytes a gradient.
+  CHECK(by("megatron", replicas(8, 8, 1)).size == Bytes(160e6));
+  CHECK(by("megatron", replicas(8, 128, 1)).size == Bytes(512e6));
+  CHECK_FALSE(is_finite(buckets({"plan.sync.overlap=false"}).size));
+  // DistributedDataParallel: 25 MiB.
+  const std::vector<std::string> plain = {"cluster.nodes=1", "plan.tensor=1", "plan.data=8"};
+  CHECK(by("ddp", plain).size == 25.0_MiB);
+  CHECK(by("ddp", plain).rule == "ddp");
+  // Where no trainer is named, whatever the plan: the same, or a million elements for each replica if that is more.
+  CHECK(buckets(plain).size == Bytes(8 * 1e6 * 4.0));
+  CHECK(buckets(replicas(8, 8, 1)).size == buckets(plain).size);
+  std::vector<std::string> stated = plain;
+  stated.emplace_back("plan.sync.bucket=deepspeed");
+  CHECK(buckets(stated).size == Bytes(2e9));
+  stated.back() = "plan.sync.bucket=100 MB";
+  CHECK(buckets(stated).size == Bytes(100e6));
 }

@@ -20,25 +20,7 @@ CollectiveCall exchange(Bytes part, int ranks, SyncAlgorithm algorithm) {
   return call;
 }
 
-/// A message for each pair, one connection each.
-LoweredCollective pair_by_pair(Bytes part, int ranks, const Topology& topology) {
-  LoweredCollective::Phase phase;
-  for (int a = 0; a < ranks; ++a) {
-    for (int b = 0; b < ranks; ++b) {
-      if (a == b) continue;
-      phase.flows.push_back({a, b, part});
-      phase.latency = std::max(phase.latency, topology.latency(a, b));
-    }
-  }
-  return {"pairs", {phase}};
-}
-
 Cluster nine_nodes() { return cluster_of(nvswitch_node(), 9); }
-Cluster one_leaf() {
-  Cluster cluster = nine_nodes();
-  cluster.network.fabric.shape = FatTree{9, 0, 1.0, 1.0, false};
-  return cluster;
-}
 
 }  // namespace
 
@@ -58,24 +40,6 @@ TEST_CASE("a stranger takes from an exchange what one connection takes, among 64
     for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows, Fidelity::steps}) {
       INFO(ranks << " ranks, fidelity " << static_cast<int>(fidelity));
       CHECK(took(lowered, topology, fidelity, {between_gpus(from, to)}) * 1e3 == Approx(milliseconds).epsilon(5e-3));
-    }
-  }
-}
-
-TEST_CASE("an exchange is lowered to the same, pair by pair, in sums, and over a fat tree of one leaf") {
-  const Topology plain(nine_nodes()), leaf(one_leaf());
-  for (const int ranks : {64, 65, 66, 72}) {
-    for (const std::vector<BackgroundFlow>& background :
-         {std::vector{between_gpus(0, 63)}, std::vector{between_gpus(64, 1), between_gpus(0, 71)}}) {
-      for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
-        INFO(ranks << " ranks, fidelity " << static_cast<int>(fidelity));
-        const double pairs = took(pair_by_pair(10.0_MB, ranks, plain), plain, fidelity, background);
-        for (const Topology* topology : {&plain, &leaf}) {
-          const LoweredCollective lowered =
-              lower(exchange(10.0_MB, ranks, SyncAlgorithm::naive), *topology, Calibration{});
-          CHECK(took(lowered, *topology, fidelity, background) == Approx(pairs).epsilon(0.01));
-        }
-      }
     }
   }
 }

@@ -168,17 +168,6 @@ TEST_CASE("R1: with the batch the device takes over from the front end") {
   }
 }
 
-TEST_CASE("R1: LeNet turns from the front end to the device between one image and 256") {
-  // Convolution, bias, relu and pooling twice, then linear, relu, linear: eleven launches of 7 us outlast the kernels
-  // of one image, not those of 256. Fused, or as one graph, the launches take less time than the kernels of one image.
-  const ModelCallResult one = call("execution-lenet", "eager", 1);
-  CHECK(one.kernels == 11);
-  CHECK(one.front_end_bound());
-  CHECK_FALSE(call("execution-lenet", "eager", 256).front_end_bound());
-  CHECK_FALSE(call("execution-lenet", "compiled", 1).front_end_bound());
-  CHECK_FALSE(call("execution-lenet", "cuda_graph", 1).front_end_bound());
-}
-
 TEST_CASE("R1: compiled, AlexNet's kernels are fused and its intermediate results are few") {
   // Eager 33 kernels: eight casts of weights are folded, and seven relus and dropouts join what reads or writes their
   // tensors: 33 - 8 - 7. Fewer results stand between kernels, and the device needs less time.

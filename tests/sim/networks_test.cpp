@@ -83,17 +83,6 @@ TEST_CASE("R12: rails keep rings off the spine") {
   expect_on_wires("network-plain-fat-tree", 8 * 56.0 / 64 / 46.5 * 1e3, 0.01, exchange);
 }
 
-TEST_CASE("R12: rings of the automatic algorithm stay on their rails") {
-  // They need nothing of a spine that is a hundred times too narrow.
-  const Overrides automatic = {"workload.collective.algorithm=auto"};
-  Overrides narrow = automatic;
-  narrow.emplace_back("cluster.network.fabric.oversubscription=100");
-  for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
-    CHECK(on_wires("network-rail-optimised-fat-tree", fidelity, narrow) ==
-          Approx(on_wires("network-rail-optimised-fat-tree", fidelity, automatic)));
-  }
-}
-
 TEST_CASE("R12: torus and dragonfly") {
   // Torus: in a dimension of four a message makes one hop on average, and there are two links: half of 100 MB over
   // each of 3.125 GB/s. The longest way has six hops of 0.5 us, after 5 us.

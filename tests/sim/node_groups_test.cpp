@@ -104,16 +104,6 @@ TEST_CASE("nodes of a group may use some of their GPUs, and have a network of th
         Approx(4.0).epsilon(0.02));
 }
 
-TEST_CASE("a collective over two kinds of nodes is as fast as its slowest card") {
-  const auto time = [](const std::string& groups) {
-    const std::string text = "cluster: { groups: [ " + groups +
-                             " ] }\nworkload: { collective: { operation: all_reduce, size: 4 GB, algorithm: ring } }\n";
-    return predict(load_scenario_text(text, "groups.yaml"), Fidelity::flows).collective()->time.value();
-  };
-  CHECK(time(both(hopper, ampere)) == Approx(time(both(ampere, ampere))).epsilon(0.01));
-  CHECK(time(both(hopper, hopper)) < 0.6 * time(both(hopper, ampere)));
-}
-
 TEST_CASE("the input pipeline of the slowest nodes holds up all") {
   // Eight replicas on each node decode 64 images of 1 ms a step with eight workers each: 64 workers on 128 cores, or on
   // 32, where half of the work waits: the step takes as long as where all nodes have 32.

@@ -240,16 +240,6 @@ TEST_CASE("R11: an estimate is no longer than the simulation") {
   }
 }
 
-TEST_CASE("R11: a worker alone takes what is estimated, whatever the consistency") {
-  // Nobody to meet: bytes and updates of one worker with a server to itself.
-  for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {
-    const std::string sync = std::string("servers: 1, placement: dedicated, consistency: ") + consistency;
-    CAPTURE(consistency);
-    CHECK(small_step("nodes: 2, gpus_per_node: 1", sync, Fidelity::estimate) ==
-          Approx(small_step("nodes: 2, gpus_per_node: 1", sync, Fidelity::flows)).epsilon(1e-4));
-  }
-}
-
 TEST_CASE("R11: an estimate never falls with a slower worker, nor rises with more bandwidth or another server") {
   for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {
     for (const char* priority : {"arrival", "first_layer"}) {
@@ -283,18 +273,6 @@ TEST_CASE("R11: an estimate never falls with a slower worker, nor rises with mor
       }
     }
   }
-}
-
-TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
-  const Scenario scenario = load_scenario("servers-one-server");
-  const test::BuiltStep built(scenario);
-  const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);
-  const auto step = [&](bool folded) {
-    const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store),
-                                                 folded ? all_in_one_lane(store) : a_lane_each(store));
-    return times_of(store, graph, simulate(graph.graph, built.topology, Fidelity::flows)).step.value();
-  };
-  CHECK(step(false) == Approx(step(true)).epsilon(0.01));
 }
 
 TEST_CASE("R11: machines that add up first may also be apart, and servers may be GPUs") {
@@ -361,7 +339,7 @@ TEST_CASE("R11: lanes of several workers take about as long as workers alone") {
     const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store), std::move(lanes));
     return times_of(store, graph, simulate(graph.graph, built.topology, Fidelity::flows));
   };
-  const ServerGraph::Times alone = times(a_lane_each(store)), paired = times(pairs);
+  const ServerGraph::Times alone = times(lanes_of(store, 1)), paired = times(pairs);
   CHECK(paired.step.value() == Approx(alone.step.value()).epsilon(0.06));
   CHECK(paired.staleness->mean == Approx(alone.staleness->mean).epsilon(0.1));
 }

@@ -14,6 +14,8 @@ TEST_CASE("R10: 160 MB on four GPUs behind a 16 GB/s PCIe switch") {
   expect_milliseconds("sync-split-four-ways", 15.0, 0.01);
   // 2 · (4-1) phases of 40 MB at 16 GB/s.
   expect_milliseconds("sync-ring-4", 15.0, 0.01);
+  // Binary heap 0 ← {1, 2}, 1 ← 3: levels of 10 and 20 ms up, 20 and 10 ms down.
+  expect_milliseconds("sync-tree-4", 60.0, 0.01);
 }
 
 TEST_CASE("R10: 160 MB on eight V100 with the NVLink cube mesh take about 6 ms in a ring") {

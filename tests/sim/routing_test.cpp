@@ -66,24 +66,6 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A draw takes what its fullest uplink says") {
-  const Scenario scenario = scenario_of(pairs, {"cluster.network.fabric.routing=hash"});
-  std::vector<double> most;
-  for (int draw = 0; draw < routes_drawn; ++draw) {
-    const Topology drawn(scenario.cluster, draw);
-    std::vector<int> used(static_cast<std::size_t>(drawn.links()));
-    for (int gpu = 0; gpu < 16; ++gpu) {
-      for (const LinkId link : drawn.route(gpu, (gpu + 8) % 16).links) {
-        if (link >= drawn.first_fabric_link()) ++used[static_cast<std::size_t>(link)];
-      }
-    }
-    most.push_back(*std::ranges::max_element(used));
-  }
-  std::ranges::sort(most);
-  const Result hashed = predict(scenario, Fidelity::flows);
-  CHECK(hashed.time().value() == Approx(0.04 * most[most.size() / 2]).epsilon(1e-4));
-}
-
 TEST_CASE("Wide cards on narrow uplinks: adaptive routing gives a connection one at a time, perfect routing all") {
   // A card's 25 GB/s over 32 uplinks of 6.25: four times as long by one of them.
   const Overrides narrow{"cluster.network.fabric.uplinks=32"};
@@ -124,16 +106,6 @@ TEST_CASE("No routing is faster than one that leaves more choice: hash, adaptive
       CHECK(hashed.routing->p50 <= hashed.routing->p90);
       CHECK(hashed.routing->p90 <= hashed.routing->p99);
     }
-  }
-}
-
-TEST_CASE("Nothing is drawn where all is on one leaf, or where a leaf has one uplink") {
-  for (const char* fabric : {"{ kind: fat_tree, nodes_per_leaf: 2, uplinks: 8, routing: hash }",
-                             "{ kind: fat_tree, nodes_per_leaf: 1, uplinks: 1, routing: hash }"}) {
-    const Result result =
-        predict(scenario_of(pairs, {"cluster.network.fabric=" + std::string(fabric)}), Fidelity::flows);
-    CHECK_FALSE(result.routing.has_value());
-    CHECK(result.time().value() == Approx(0.04).epsilon(1e-4));
   }
 }
 

@@ -23,18 +23,6 @@ const Fidelity both_fidelities[] = {Fidelity::flows, Fidelity::steps};
 
 }  // namespace
 
-TEST_CASE("two flows over one link get half of it each") {
-  // Both leave GPU 0: its link of 16 GB/s carries 320 MB in 20 ms.
-  for (const Fidelity fidelity : both_fidelities) {
-    GraphMaker make(switched());
-    make.communicate(make.stream(), flows_at_once(no_latency, {{0, 1, 160.0_MB}}));
-    make.communicate(make.stream(), flows_at_once(no_latency, {{0, 2, 160.0_MB}}));
-    const Execution execution = simulate(make.graph(), switched(), fidelity);
-    CHECK(ms(execution.finish[0]) == Approx(20.0).epsilon(1e-6));
-    CHECK(ms(execution.finish[1]) == Approx(20.0).epsilon(1e-6));
-  }
-}
-
 TEST_CASE("bandwidth that a flow cannot use on one link goes to others on its other link") {
   // Three flows leave GPU 0 with a third of 16 GB/s each. One of them enters GPU 3, whose link has two thirds left for
   // the flow from GPU 5. Bytes in proportion to the rates: all end after 160/3 MB / (16/3 GB/s) = 10 ms.

@@ -29,32 +29,24 @@ TEST_CASE("R10: algorithms on four GPUs behind a 16 GB/s PCIe switch") {
 }
 
 TEST_CASE("R10: eight V100 with the NVLink cube mesh") {
-  // 14 steps of 20 MB, 2 µs each: half of it each way over double links (48.4 GB/s), or over all six lanes.
+  // 14 steps of 20 MB: half of it each way over double links (48.4 GB/s), 2 µs a step; or spread over all six lanes.
   expect_on_wires("sync-bidirectional-ring-8-v100", 14 * (10.0 / 48.4 + 0.002), 0.001);
-  expect_on_wires("sync-multi-ring-8-v100", 14 * (20.0 / (6 * 24.2) + 0.002), 0.001);
+  expect_on_wires("sync-multi-ring-8-v100", 14 * 20.0 / (6 * 24.2), 0.001);
 }
 
-TEST_CASE("R10: four DGX A100: rings over all cards, levels, leaders") {
-  // Eight rings over eight cards, 62 steps of 5 µs.
-  expect_on_wires("sync-multi-ring-32-a100", 2.0 * 31 / 32 * 800 / (8 * 23.25) + 62 * 0.005, 0.001);
+TEST_CASE("R10: four DGX A100: rings over all cards, levels") {
+  // Eight rings over eight cards, 6 steps of 5 µs between nodes.
+  expect_on_wires("sync-multi-ring-32-a100", 2.0 * 31 / 32 * 800 / (8 * 23.25) + 6 * 0.005, 0.001);
   const double inside = 2.0 * 7 / 8 * 800 / 276, between = 2.0 * 3 / 4 * 100 / 23.25 + 6 * 0.005;
   expect_on_wires("sync-hierarchical-32-a100", inside + between + 14 * 0.0024, 0.001);
   expect_on_wires("sync-three-levels-32-a100", inside + between + 8 * 0.0024, 0.001);
-  // One card per node for the whole message, and chains of eight in 32 pieces there and back.
-  expect_on_wires("sync-leaders-32-a100", 2.0 * 3 / 4 * 800 / 23.25 + 6 * 0.005 + 2 * 38 * (800.0 / 32 / 276 + 0.0024),
-                  0.001);
 }
 
 TEST_CASE("R10: switches that add up") {
-  // 64 pieces, four stages: 63 with the share of an eighth, four without, 1.2 µs each.
-  expect_on_wires("sync-in-network-8-h100", (63 * 9.0 / 8 + 4) / 64 * 800 / 378 + 67 * 0.0012, 0.001);
-  // The ports are the narrow place (9/8 · 800 MB at 378 GB/s = 2.38 ms; a card's 100 MB take 2.06 ms), and the ramp of
-  // six stages costs some more: 15 % at most.
-  for (const Fidelity fidelity : all_fidelities) {
-    const double time = on_wires("sync-in-network-32-h100", fidelity);
-    CHECK(time > 9.0 / 8 * 800 / 378);
-    CHECK(time < 1.15 * 9.0 / 8 * 800 / 378);
-  }
+  // A port takes the message and gives an eighth of it, 9/8 · 800 MB at 378 GB/s = 2.38 ms. A card's 100 MB between
+  // nodes take 2.06 ms meanwhile, and 5 µs to the network's switches and back.
+  expect_on_wires("sync-in-network-8-h100", 9.0 / 8 * 800 / 378, 0.001);
+  expect_on_wires("sync-in-network-32-h100", 9.0 / 8 * 800 / 378 + 2 * 0.005, 0.001);
   // The time hardly depends on the number of nodes, where a ring's steps grow with it.
   const double sixteen =
       on_wires("sync-in-network-32-h100", Fidelity::estimate, {"cluster.nodes=16", "workload.collective.ranks=128"});

@@ -65,6 +65,30 @@ TEST_CASE("A thread that waits for its kernels resumes once, a way back later; o
   CHECK(milliseconds("    - { id: a, on: cpu, run: { sleep: 1 ms } }\n" + waits) == Approx(1.0));
 }
 
+TEST_CASE("The front end runs ahead of a slower device until the queue is full") {
+  // Ten products, each launched by three tasks: 7 us of dispatch, 2.6 us on its way, the kernel.
+  Scenario scenario = listed(
+      "    - { id: product, on: gpu0, enqueued_by: cpu, run: { matmul: { m: 4096, n: 4096, k: 4096 }, repeat: 10 } "
+      "}\n");
+  const auto executed = [&](double depth) {
+    scenario.calibration.host.queue_launches = depth;
+    return run(build_task_list(scenario, std::get<TasksWorkload>(scenario.workload), Topology(scenario.cluster)).graph);
+  };
+  const auto dispatched = [](const Execution& execution, std::size_t i) { return execution.finish[3 * i].value(); };
+  const Execution free = executed(1024), four = executed(4), one = executed(1);
+  const double kernel = (free.finish[2] - free.start[2]).value(), first = 9.6e-6 + kernel;
+  REQUIRE(kernel > 7e-6);
+  CHECK(dispatched(free, 9) == Approx(70e-6));
+  CHECK(free.makespan.value() == Approx(9.6e-6 + 10 * kernel));
+  // Room for four: the fifth is handed over when the first has ended, the tenth when the sixth has. The device never
+  // notices. Room for one: every launch waits for the kernel before it.
+  CHECK(dispatched(four, 3) == Approx(28e-6));
+  CHECK(dispatched(four, 4) == Approx(first + 7e-6));
+  CHECK(dispatched(four, 9) == Approx(first + 5 * kernel + 7e-6));
+  CHECK(four.makespan == free.makespan);
+  CHECK(one.makespan.value() == Approx(10 * first));
+}
+
 TEST_CASE("Places are queues of what they are: threads of the host, disks, engines that copy, and streams") {
   using Kind = Resource::Kind;
   const std::string copy = "run: { copy: { from: gpu1, to: cpu, size: 1 MB } } }\n";

@@ -1,7 +1,9 @@
 // A scenario's training step, priced.
 #pragma once
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/scenario.hpp"
@@ -24,6 +26,12 @@ struct BuiltStep {
   Model model;
   Step step;
 };
+
+/// One more change of a scenario.
+inline std::vector<std::string> with(std::vector<std::string> changes, const std::string& more) {
+  changes.push_back(more);
+  return changes;
+}
 
 /// The moments of an uncontended run.
 inline StepGraph::Times uncontended_times(const Step& step) {

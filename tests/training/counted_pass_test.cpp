@@ -1,6 +1,4 @@
 // Layers whose host waits for counts of tokens: how long the device idles behind that, and what graphs of parts spare.
-#include "model/training/pricing/counted_pass.hpp"
-
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/layer_cost.hpp"
@@ -80,17 +78,6 @@ TEST_CASE("a layer is counted where its experts have as many rows as tokens chos
   // With a capacity all have as many; a graph of the whole step has no host in it; dense layers have no counts.
   CHECK_FALSE(price({"workload.train.model.expert_capacity=1"}).counted.has_value());
   CHECK_FALSE(price({"plan.execution=cuda_graph"}).counted.has_value());
-}
-
-TEST_CASE("stretches of a counted pass are its kernels, each once, between the counts of two layers") {
-  const BuiltStep b(experts({}));
-  const Layer& layer = b.model.layers[1].layer;
-  const auto stretches = counted_stretches(layer);
-  CHECK(stretches[0].size() + stretches[1].size() + stretches[2].size() == layer.forward.size());
-  CHECK(stretches[0].front().name == "token permutation");
-  CHECK(stretches[1].front().name == "order by expert");
-  CHECK(stretches[2].front().name == "sum over experts");
-  CHECK(stretches[2].back().name == "token counts");
 }
 
 TEST_CASE("parts of layers that are launched as graphs spare the host their launches") {

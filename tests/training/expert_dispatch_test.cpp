@@ -31,7 +31,9 @@ LayerCalls calls_of(const std::vector<std::string>& changes) {
   const BuiltStep b(experts(changes));
   std::vector<Step::Transfer> known;
   TransferTable transfers(b.scenario, b.topology, known);
-  return LayerPricer(b.scenario, b.train()).calls(b.model.layers[1].layer, 0, transfers);
+  const LayerPricer pricer(b.scenario, b.train());
+  const Layer& block = b.model.layers[1].layer;
+  return pricer.calls(block, pricer.price(block), 0, transfers);
 }
 
 }  // namespace
@@ -51,10 +53,6 @@ TEST_CASE("hidden tokens need kernels to hide behind") {
   // network of a tenth of the speed, the rest is waited for, and each of eight micro-batches gains what its kernels
   // take.
   const std::vector<std::string> alone = {"workload.train.global_batch=16"};
-  const auto with = [](std::vector<std::string> changes, const char* more) {
-    changes.emplace_back(more);
-    return changes;
-  };
   CHECK(step(with(alone, "plan.expert_overlap=true")) == Approx(step(alone)));
   const std::vector<std::string> chunks = {"workload.train.global_batch=16", "plan.interleave=2"};
   CHECK(step(with(chunks, "plan.expert_overlap=true")) == Approx(step(chunks)));

@@ -1,14 +1,20 @@
 // A layer's pass cut where its collectives are: moments and work by hand.
+#include "model/training/graph/pieces.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/training/small_step.hpp"
 
 using namespace foretrain;
 
 namespace {
 
-/// "work:transfers" of each piece, those with a "|" beside their work: "2: 2.4|7 2: 3:5".
-std::string told(const std::vector<Piece>& pieces) {
+/// "work:transfers" of each piece but the host's, those with a "|" beside their work: "2: 2.4|7 2: 3:5".
+std::string told(const Stretch::Part& part) {
+  std::vector<Piece> pieces =
+      pieces_of({test::compute(((part.again + part.own) * (part.to - part.from)).value()), {part}});
+  CHECK(pieces.back().work == Seconds(0.0));
+  pieces.pop_back();
   std::string text;
   for (const Piece& piece : pieces) {
     std::string work = std::to_string(std::round(piece.work.value() * 1000.0) / 1000.0);
@@ -21,21 +27,14 @@ std::string told(const std::vector<Piece>& pieces) {
 }
 
 /// A pass of 12 s.
-std::string forward(const LayerCalls::Calls& calls, double from = 0.0, double to = 1.0) {
-  LayerCalls all;
-  all.forward = calls;
-  PricedLayer layer;
-  layer.cost.forward.kernels = Seconds(12.0);
-  layer.calls = &all;
-  std::vector<Piece> pieces;
-  append_forward(pieces, layer, from, to);
-  return told(pieces);
+std::string forward(const PassCalls& calls, double from = 0.0, double to = 1.0) {
+  return told({{}, Seconds(12.0), std::make_shared<LayerCalls>(LayerCalls{calls, {}, {}}), false, from, to});
 }
 
 }  // namespace
 
 TEST_CASE("Collectives between kernels are spread evenly, the last one at the end") {
-  LayerCalls::Calls calls;
+  PassCalls calls;
   CHECK(forward(calls) == "12:");
   calls.between = {1};
   CHECK(forward(calls) == "12:1");
@@ -46,7 +45,7 @@ TEST_CASE("Collectives between kernels are spread evenly, the last one at the en
 }
 
 TEST_CASE("What runs beside a pass's first kernels leaves the rest of them to the collectives between") {
-  LayerCalls::Calls calls;
+  PassCalls calls;
   calls.beside = {7, 8};
   calls.hiding = 0.25;
   calls.between = {1, 2};
@@ -54,7 +53,7 @@ TEST_CASE("What runs beside a pass's first kernels leaves the rest of them to th
 }
 
 TEST_CASE("Kernels that hide nothing lie evenly before, between and behind those that hide a collective") {
-  LayerCalls::Calls calls;
+  PassCalls calls;
   calls.behind = {{4, 0.2}, {5, 0.3}};
   // Half of 12 s hides nothing: 2 s in each of three places.
   CHECK(forward(calls) == "2: 2.4|4 2: 3.6|5 2:");
@@ -64,28 +63,21 @@ TEST_CASE("Kernels that hide nothing lie evenly before, between and behind those
 }
 
 TEST_CASE("A backward pass begins with what runs again") {
-  LayerCalls all;
-  all.recompute.between = {5};
-  all.backward.between = {6};
-  PricedLayer layer;
-  layer.cost.recompute.kernels = Seconds(4.0);
-  layer.cost.backward.kernels = Seconds(8.0);
-  layer.calls = &all;
-  const auto backward = [&](double from, double to) {
-    std::vector<Piece> pieces;
-    append_backward(pieces, layer, from, to);
-    return told(pieces);
-  };
+  const auto calls = std::make_shared<LayerCalls>();
+  calls->recompute.between = {5};
+  calls->backward.between = {6};
+  Seconds again(4.0);
+  const auto backward = [&](double from, double to) { return told({again, Seconds(8.0), calls, true, from, to}); };
   CHECK(backward(0.0, 1.0) == "4:5 8:6");
   // 2 to 8 s of 12: half of the recomputation, and half of the rest.
   CHECK(backward(1.0 / 6.0, 2.0 / 3.0) == "2:5 4:");
   CHECK(backward(1.0 / 3.0, 1.0) == "8:6");
-  layer.cost.recompute.kernels = Seconds(0.0);
+  again = Seconds(0.0);
   CHECK(backward(0.5, 1.0) == "4:6");
 }
 
 TEST_CASE("Of a pass's kernels those that no product's collective takes may run beside others, as far as they hide") {
-  LayerCalls::Calls calls;
+  PassCalls calls;
   calls.behind = {{4, 0.2}, {5, 0.5}};
   calls.hiding = 0.2;
   CHECK(calls.share_beside() == Approx(0.2));

@@ -2,6 +2,7 @@
 #include "model/training/pricing/offload.hpp"
 
 #include "model/scenario/load/load.hpp"
+#include "model/training/graph/pieces.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
@@ -90,9 +91,7 @@ TEST_CASE("copies of an offloaded update stick out beside the gathers of ZeRO-1,
   // Gathers are transfers of their own, the same with and without the host's copies, which are part of the update.
   const std::vector<std::string> eight = {"cluster.gpus_per_node=8", "workload.train.global_batch=8", "plan.zero=1",
                                           "plan.sync.overlap=true"};
-  std::vector<std::string> resident = eight;
-  resident.emplace_back("plan.offload=none");
-  const Built offloaded(eight), on_gpu(resident);
+  const Built offloaded(eight), on_gpu(test::with(eight, "plan.offload=none"));
   const Step::Lane& lane = offloaded.stage();
   CHECK(on_gpu.stage().optimizer.communication() == Seconds(0.0));
   const auto gathered = [](const Built& built) {
@@ -127,21 +126,17 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
         Approx(resident.stage().chunks.front().passes[PassKind::forward].time.compute.value()).epsilon(0.2));
   // Where kernels take longer than the copies nothing is added.
   const std::vector<std::string> many = {"workload.train.global_batch=32", "workload.train.micro_batch=32"};
-  std::vector<std::string> many_streamed = many;
-  many_streamed.emplace_back("plan.offload=parameters");
-  std::vector<std::string> many_resident = many;
-  many_resident.emplace_back("plan.offload=none");
-  CHECK(Built(many_streamed).passes().value() == Approx(Built(many_resident).passes().value()).epsilon(0.01));
+  CHECK(Built(test::with(many, "plan.offload=parameters")).passes().value() ==
+        Approx(Built(test::with(many, "plan.offload=none")).passes().value()).epsilon(0.01));
 }
 
 TEST_CASE("a pass that is cut into pieces waits for its copies as a whole one does") {
   // 2 s of kernels, 0.5 s of collectives, which are transfers of their own, 0.3 s of copies that stick out, 0.1 s of
   // dispatch: the pieces hold 2 + 0.3 + 0.1 s.
-  Stretch pass{{{Seconds(0.5), {}, Seconds(0.3), {}, Seconds(0.1)}, Seconds(2.0)},
-               {{Seconds(0.5), {0}, false}, {Seconds(0.5), {}, false}}};
-  fit_pieces(pass);
+  const Stretch pass{{{Seconds(0.5), {}, Seconds(0.3), {}, Seconds(0.1)}, Seconds(2.0)},
+                     {{{}, Seconds(1.0), std::make_shared<LayerCalls>(LayerCalls{{{}, {0}}, {}, {}})}}};
   Seconds sum;
-  for (const Piece& piece : pass.pieces) sum += piece.work;
+  for (const Piece& piece : pieces_of(pass)) sum += piece.work;
   CHECK(sum.value() == Approx(2.4));
   // A layer says which part of what it waits for are copies.
   const Built streamed({"plan.offload=parameters"});

@@ -3,7 +3,6 @@
 #include "model/job/job.hpp"
 #include "model/memory/memory.hpp"
 #include "model/scenario/load/load.hpp"
-#include "model/training/graph/sharded_order.hpp"
 #include "model/training/outcome/breakdown.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"

@@ -1,6 +1,6 @@
 // Steps worked out by hand against the execution of their graphs, and the orders of work.
 #include "model/scenario/load/load.hpp"
-#include "model/training/graph/sharded_order.hpp"
+#include "model/training/graph/step_graph.hpp"
 #include "model/training/outcome/breakdown.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
@@ -83,15 +83,6 @@ TEST_CASE("the bubble is what remains of a pipeline whose activations move in no
     CHECK(times.backward_done.value() >= times.without_transfers.value() + 6 * hop);
     CHECK(breakdown_of(step, times).pipeline_bubble.value() == Approx(9.0));
   }
-}
-
-TEST_CASE("interleaving divides the bubble by the number of chunks") {
-  // Two chunks a stage, each half the work: the bubble (p-1)·(f+b) shrinks to (p-1)·(f+b)/2.
-  const StepGraph::Times plain = uncontended_times(pipeline_step(alternating, 4, 1, 12));
-  const StepGraph::Times interleaved =
-      uncontended_times(pipeline_step(PipelineSchedule::interleaved, 4, 2, 12, {0.5, 0.5, 0.5}));
-  const double work = 12 * 3.0;
-  CHECK(interleaved.backward_done.value() - work == Approx((plain.backward_done.value() - work) / 2));
 }
 
 TEST_CASE("a synchronisation beside the backward pass exposes only its tail") {
@@ -183,26 +174,27 @@ TEST_CASE("all forward passes first: as long as one forward, one backward, and n
 }
 
 TEST_CASE("a layer's weights are gathered while its predecessor computes, once the layer before that is done") {
-  std::vector<ShardedUnit> units(4);
-  for (ShardedUnit& unit : units) unit.gather = unit.gather_backward = unit.scatter = 0;
-  const auto said = [&](bool backward, bool overlap = true) {
-    std::string all;
-    const std::vector<ShardedUnit::Pass> order = sharded_order(units, backward, overlap);
-    const auto word = [&](const ShardedUnit::Pass& pass) {
-      const char* letters = "gcsr";  // gather, compute, scatter, reduce
-      return letters[static_cast<int>(pass.kind)] + std::to_string(pass.unit);
-    };
-    for (const ShardedUnit::Pass& pass : order) {
-      all += (all.empty() ? "" : " ") + word(pass);
-      for (const int before : pass.after) all += "<" + word(order[static_cast<std::size_t>(before)]);
+  // Four layers of 3 s, there and back, whose gathers and scatters take 1 s. Forward the first two gathers follow each
+  // other, later ones begin as the layer two before ends. Backward, from 13 s on, each layer's scatter comes before the
+  // next gather on their stream. Without overlap one comes after the other.
+  Step step;
+  ShardedUnit unit;
+  unit.forward.time = unit.backward.time = compute(3.0);
+  unit.gather = unit.gather_backward = unit.scatter = add_transfer(step, 1.0, {0});
+  step.lanes.resize(1);
+  step.lanes[0].chunks.emplace_back().units.assign(4, unit);
+  const auto begins = [&](bool overlap) {
+    step.overlap = overlap;
+    const StepGraph graph = step_graph(step);
+    const Execution execution = run(graph.graph);
+    std::vector<int> dates;
+    for (const auto& transfer : graph.transfers) {
+      dates.push_back(static_cast<int>(std::lround(execution.start[static_cast<std::size_t>(transfer.task)].value())));
     }
-    return all;
+    return dates;
   };
-  CHECK(said(false) == "g0 g1 c0<g0 g2<c0 c1<g1 g3<c1 c2<g2 c3<g3");
-  CHECK(said(true) == "g3 g2 c3<g3 s3<c3 g1<c3 c2<g2 s2<c2 g0<c2 c1<g1 s1<c1 c0<g0 s0<c0");
-  // Without overlap one comes after the other.
-  CHECK(said(false, false) == "g0 c0<g0 g1<c0 c1<g1 g2<c1 c2<g2 g3<c2 c3<g3");
-  CHECK(said(true, false) == "g3 c3<g3 s3<c3 g2<s3 c2<g2 s2<c2 g1<s2 c1<g1 s1<c1 g0<s1 c0<g0 s0<c0");
+  CHECK(begins(true) == std::vector{0, 1, 4, 7, 13, 14, 17, 18, 20, 21, 23, 26});
+  CHECK(begins(false) == std::vector{0, 4, 8, 12, 16, 20, 21, 25, 26, 30, 31, 35});
 }
 
 TEST_CASE("gradients of several buckets' size that are ready together are as many collectives") {

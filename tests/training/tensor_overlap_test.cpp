@@ -2,6 +2,7 @@
 #include "model/training/pricing/tensor_overlap.hpp"
 
 #include "model/scenario/load/load.hpp"
+#include "model/training/graph/pieces.hpp"
 #include "model/training/outcome/breakdown.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
@@ -9,6 +10,7 @@
 
 using namespace foretrain;
 using test::BuiltStep;
+using test::with;
 
 namespace {
 
@@ -29,11 +31,6 @@ BuiltStep built(const std::vector<std::string>& overrides) {
 }
 
 const std::vector<std::string> large = {"workload.train.micro_batch=4", "workload.train.global_batch=8"};
-
-std::vector<std::string> with(std::vector<std::string> changes, const std::string& more) {
-  changes.push_back(more);
-  return changes;
-}
 
 std::vector<std::vector<std::string>> product_names(const std::vector<std::vector<Operator>>& products) {
   std::vector<std::vector<std::string>> names;
@@ -74,13 +71,6 @@ TEST_CASE("each gather belongs to the products behind it, each scatter to the pr
   CHECK(overlapped_products(b.model.layers[2].layer.forward, false).gathers.empty());
 }
 
-TEST_CASE("tokens of experts are sent elsewhere before the feed-forward products") {
-  const BuiltStep b = built({"workload.train.model.experts=8", "workload.train.model.experts_per_token=2"});
-  const OverlappedProducts forward = overlapped_products(b.model.layers[1].layer.forward, false);
-  CHECK(forward.gathers.size() == 1);
-  CHECK(forward.scatters.size() == 1);
-}
-
 TEST_CASE("a chunked collective is exposed where all but one of its product's chunks are shorter") {
   // A pass of 10 s of kernels. Products' chunks of 3 s hide a gather of 2 s whole, chunks of 4 s a scatter of 5 s in
   // part. Multiprocessors that move data take a quarter of the hidden time from the kernels: 10 + (2 + 4) · 0.25 =
@@ -106,9 +96,8 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   CHECK(cost.forward.kernels.value() == Approx(11.5));
   CHECK(cost.forward.exposed.value() == Approx(0.4 + 1.0));
   // Cut into pieces, the pass takes the same.
-  std::vector<Piece> pieces;
-  append_forward(pieces, {nullptr, cost, &calls});
-  CHECK(time_of(pieces, transfers).value() == Approx(11.5 + 1.4));
+  const PricedLayer layer{nullptr, cost, std::make_shared<LayerCalls>(calls)};
+  CHECK(time_of(pieces_of({cost.forward.segment(), {layer.part(false, 1)}}), transfers).value() == Approx(11.5 + 1.4));
   // A device of half the speed has twice the time to hide them: 20 + 7 · 0.25 s, and the third collective.
   cost.forward.kernels = Seconds(10.0);
   cost = LayerPricer(scenario, train).on_lane(cost, calls, 0.5, 0, transfers);
@@ -122,8 +111,8 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   TransferTable transfers(b.scenario, b.topology, known);
   const LayerPricer pricer(b.scenario, b.train());
   const Layer& block = b.model.layers[1].layer;
-  const LayerCalls calls = pricer.calls(block, 0, transfers);
   const LayerCost cost = pricer.price(block);
+  const LayerCalls calls = pricer.calls(block, cost, 0, transfers);
   REQUIRE(calls.forward.behind.size() == 4);
   CHECK(calls.forward.between.empty());
   // The first gather's product: 2,048 tokens, 3 · 12,288 / 8 outputs of 12,288 inputs, in eight chunks of 256 tokens.
@@ -158,9 +147,11 @@ TEST_CASE("an input is gathered again beside its own product's data gradient alo
   const auto backward = [&](const std::vector<std::string>& changes) {
     const BuiltStep b = built(with(changes, "plan.tensor_overlap=false"));
     TransferTable transfers(b.scenario, b.topology, known);
-    return LayerPricer(b.scenario, b.train()).calls(b.model.layers[1].layer, 0, transfers).backward;
+    const LayerPricer pricer(b.scenario, b.train());
+    const Layer& block = b.model.layers[1].layer;
+    return pricer.calls(block, pricer.price(block), 0, transfers).backward;
   };
-  const LayerCalls::Calls again = backward({}), kept = backward({"workload.train.keep_gathered=true"});
+  const PassCalls again = backward({}), kept = backward({"workload.train.keep_gathered=true"});
   CHECK(again.behind.size() == 2);
   CHECK(again.between.size() == 4);
   CHECK(again.beside.empty());
@@ -177,9 +168,7 @@ TEST_CASE("chunked collectives shorten a step whose chunks fill the device, and 
   CHECK(step_of(built({})) > step_of(built({"plan.tensor_overlap=false"})));
   const std::vector<std::string> alone = {"plan.tensor=1", "workload.train.global_batch=8",
                                           "workload.train.model.layers=1"};
-  std::vector<std::string> off = alone;
-  off.emplace_back("plan.tensor_overlap=false");
-  CHECK(step_of(built(alone)) == step_of(built(off)));
+  CHECK(step_of(built(alone)) == step_of(built(with(alone, "plan.tensor_overlap=false"))));
 }
 
 TEST_CASE("recomputation and split backward passes chunk their collectives, too") {
@@ -188,23 +177,11 @@ TEST_CASE("recomputation and split backward passes chunk their collectives, too"
     CHECK(step_of(built(changed)) < step_of(built(with(changed, "plan.tensor_overlap=false"))));
   }
   const std::vector<std::string> split = {"cluster.nodes=2", "plan.pipeline=2", "plan.schedule=zero_bubble"};
-  std::vector<std::string> off = split;
-  off.emplace_back("plan.tensor_overlap=false");
-  const BuiltStep chunked = built(split), plain = built(off);
+  const BuiltStep chunked = built(split), plain = built(with(split, "plan.tensor_overlap=false"));
   const auto inputs = [](const BuiltStep& b) {
     return b.step.lanes.front().chunks.front().passes[PassKind::inputs].time;
   };
   // Gathers are chunked; scatters wait for no gradients of weights to hide behind, as these are put off.
   CHECK(inputs(chunked).communication() < inputs(plain).communication() * 0.9);
   CHECK(inputs(chunked).communication() > inputs(plain).communication() * 0.4);
-}
-
-TEST_CASE("a product is cut into as many chunks of rows as there are ranks, of which the last may be short") {
-  const auto rows = [](std::int64_t m) {
-    return std::get<Matmul>(chunk_of({Operator{"", Matmul{.m = m, .n = 8, .k = 8}, Precision::bf16, 1}}, 4)[0].work).m;
-  };
-  CHECK(rows(8) == 2);
-  CHECK(rows(9) == 3);
-  CHECK(rows(11) == 3);
-  CHECK(rows(12) == 3);
 }

@@ -104,11 +104,10 @@ TEST_CASE("gathers stand in the table of what is sent, whole, hidden or waited f
     CAPTURE(zero);
     const std::vector<std::string> plan = {fmt::format("plan.zero={}", zero), "plan.sync.bucket=100 MB",
                                            "workload.train.micro_batch=4"};
-    std::vector<std::string> beside = plan;
-    beside.emplace_back("plan.sync.gather_overlap=true");
     const std::string text = roce(2, small, 64);
     const CommunicationTime late = of_weights(estimate(scenario_of(text, plan)));
-    const CommunicationTime early = of_weights(estimate(scenario_of(text, beside)));
+    const CommunicationTime early =
+        of_weights(estimate(scenario_of(text, test::with(plan, "plan.sync.gather_overlap=true"))));
     CHECK(late.total > Seconds(0.0));
     CHECK(late.exposed.value() == Approx(late.total.value()));
     CHECK(early.total.value() == Approx(late.total.value()).epsilon(0.02));
@@ -155,11 +154,10 @@ TEST_CASE("ZeRO-1 by all-reduce moves gradients as no ZeRO does, whatever the sh
                            "{ stage: 2, gradients: kept, by: all_reduce }"}) {
     CAPTURE(zero);
     const std::string text = roce(2, small, 32);
-    const std::vector<std::string> same_buckets = {"plan.sync.bucket=100 MB"};
-    std::vector<std::string> plan = same_buckets, none = same_buckets;
-    plan.push_back(fmt::format("plan.zero={}", zero));
-    none.emplace_back("plan.zero=0");
-    const Result divided = estimate(scenario_of(text, plan)), plain = estimate(scenario_of(text, none));
+    const auto result = [&](const std::string& level) {
+      return estimate(scenario_of(text, {"plan.sync.bucket=100 MB", "plan.zero=" + level}));
+    };
+    const Result divided = result(zero), plain = result("0");
     const auto& sent = divided.train()->communication;
     CHECK_FALSE(sent.contains("gradient reduce-scatter"));
     CHECK(sent.at("gradient all-reduce").total.value() ==

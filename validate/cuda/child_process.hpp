@@ -1,50 +1,39 @@
-// A child that is this program again, with a pipe on which it says what it does: whatever a GPU does, the parent lives
-// on and says what happened.
+// Work on GPUs in copies of this process: whatever a GPU does, this one lives on and says what happened. It never asks
+// CUDA anything: copies of a process that did could not use their GPU.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "model/base/descriptor.hpp"
 #include "model/base/process.hpp"
 
 namespace foretrain::gpu {
 
-class ChildProcess {
- public:
-  /// Starts this program with these arguments, in a process group of its own, so that Ctrl-C reaches only the parent.
-  /// What the child writes to `descriptor` is read here; its standard output, where it is another, goes to standard
-  /// error. Throws std::system_error.
-  ChildProcess(const std::vector<std::string>& arguments, int descriptor);
-  /// Ends the child if it still runs.
-  ~ChildProcess();
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
+/// What the program and its children end with.
+namespace exit_status {
+constexpr int done = 0;
+constexpr int incomplete = 1;     ///< something could not be measured; it was listed
+constexpr int unusable = 2;       ///< bad usage, or no usable GPU
+constexpr int device_lost = 3;    ///< only of children: the context is gone, a new process may go on
+constexpr int interrupted = 130;  ///< what was measured is kept
+}  // namespace exit_status
 
-  /// Hands each line to `hear` until the child closes the pipe, and waits for its end. Returns its exit status; nothing
-  /// where a signal ended it, or where nothing was heard for so many seconds, and it was ended here: why() says so.
-  /// Throws Interrupted, after it has ended the child, when the user ends the work.
-  std::optional<int> listen(const std::function<void(const std::string& line)>& hear, double seconds);
-  [[nodiscard]] const std::string& why() const { return why_; }
-  /// Whether not even SIGKILL ended it: it hangs in the driver.
-  [[nodiscard]] bool hangs() const { return !end_; }
+/// What `work` returns; what it throws is said on standard error.
+int reported(const std::function<int()>& work);
 
- private:
-  enum class Next { line, timeout, end };
-  Next next_line(std::string& line, double seconds);
-  bool wait(double seconds);
-  /// SIGTERM, and SIGKILL after `patience` seconds.
-  void end(double patience);
-
-  Process process_;
-  Descriptor pipe_;
-  std::string buffer_, why_;
-  std::optional<ProcessEnd> end_;
+struct ChildEnd {
+  std::optional<int> status;  ///< nothing where a signal ended it, or it was ended here: `why` says so
+  std::string why = {};
+  bool hangs = false;  ///< not even SIGKILL ended it: it hangs in the driver
 };
 
-/// What a child finds that this machine is made of (probe.hpp), as JSON. Throws GpuError with Fault::unavailable.
-std::string probe_in_child();
+/// Does `work` in a copy of this process, whose exit status is what that returns. A copy whose `signs` of life stay the
+/// same for so many seconds is ended. Throws Interrupted, after the copy has ended, when the user ends the work.
+ChildEnd run_in_child(
+    const std::function<int()>& work, double seconds, const std::function<unsigned()>& signs = [] { return 0U; });
+
+/// SIGTERM, and SIGKILL after `patience` seconds. False where neither ends it; it is left alone then.
+bool end_process(Process& process, double patience);
 
 }  // namespace foretrain::gpu

@@ -2,10 +2,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "validate/cuda/arguments.hpp"
+#include "model/base/error.hpp"
+#include "validate/cuda/child_process.hpp"
 #include "validate/cuda/commands.hpp"
-#include "validate/cuda/core/error.hpp"
-#include "validate/measure/signals.hpp"
 
 namespace {
 
@@ -46,16 +45,5 @@ int run(const std::string& name, const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   // Streams beyond the number of hardware queues wait for each other: as many as there can be, before CUDA is asked.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-  try {
-    return run(argc > 1 ? argv[1] : "", {argv + (argc > 1 ? 2 : argc), argv + argc});
-  } catch (const foretrain::Interrupted&) {
-    std::fputs("foretrain-gpu: interrupted; what was measured is kept\n", stderr);
-    return exit_status::interrupted;
-  } catch (const GpuError& error) {
-    std::fprintf(stderr, "foretrain-gpu: %s\n", error.what());
-    return error.fault() == Fault::unavailable ? exit_status::unusable : exit_status::incomplete;
-  } catch (const std::exception& error) {  // UsageError, and files that cannot be read or written
-    std::fprintf(stderr, "foretrain-gpu: %s\n", error.what());
-    return exit_status::unusable;
-  }
+  return reported([&] { return run(argc > 1 ? argv[1] : "", {argv + (argc > 1 ? 2 : argc), argv + argc}); });
 }

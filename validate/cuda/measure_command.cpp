@@ -1,17 +1,19 @@
 // foretrain-gpu measure: suites one after the other, each in a process of its own.
+#include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <memory>
 
-#include "validate/cuda/arguments.hpp"
+#include "model/base/descriptor.hpp"
 #include "validate/cuda/child_process.hpp"
 #include "validate/cuda/collective/world.hpp"
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/files.hpp"
+#include "validate/cuda/options.hpp"
+#include "validate/cuda/probe.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/json_object.hpp"
 #include "validate/measure/signals.hpp"
@@ -38,49 +40,55 @@ Descriptor lock_of(const std::string& folder) {
   throw UsageError(folder + ": another run measures into this folder; wait for it, or choose another folder");
 }
 
-/// One process a GPU of this machine, as training has it: who drives all GPUs from one thread launches their
-/// collectives one after the other. These are of rank 1 and above; the environment tells a child that is started next
-/// where to meet them, and that it is rank 0. A rank that loses the others ends by itself.
-class LocalRanks {
- public:
-  LocalRanks(int gpus, const std::string& folder)
-      : meeting_(std::filesystem::temp_directory_path() / "foretrain-gpu-XXXXXX") {
-    if (mkdtemp(meeting_.data()) == nullptr) throw_system_error(meeting_);
-    setenv("FORETRAIN_MEETING", meeting_.c_str(), 1);
-    setenv("FORETRAIN_SIZE", std::to_string(gpus).c_str(), 1);
-    for (int rank = gpus - 1; rank >= 0; --rank) {
-      setenv("FORETRAIN_RANK", std::to_string(rank).c_str(), 1);
-      const std::vector<std::string> words = {"measure", "-o", folder, "--only", collective_suite};
-      if (rank > 0) others_.push_back(std::make_unique<ChildProcess>(words, STDOUT_FILENO));
-    }
-  }
-  ~LocalRanks() {
-    others_.clear();
-    std::error_code ignored;
-    std::filesystem::remove_all(meeting_, ignored);
-  }
-  LocalRanks(const LocalRanks&) = delete;
-  LocalRanks& operator=(const LocalRanks&) = delete;
-
- private:
-  std::string meeting_;  ///< a folder of their own
-  std::vector<std::unique_ptr<ChildProcess>> others_;
-};
-
 /// Writes what the machine is made of beside the measurements. Returns how many GPUs there are.
 int probe_into(const std::string& folder) {
-  const std::string json = probe_in_child();
+  const Machine machine = probe_in_child();
   const std::string path = folder + "/machine.json";
   const std::string before = json_text_field(file_text(path), "identity");
-  const std::string identity = json_text_field(json, "identity");
+  const std::string identity = json_text_field(machine.json, "identity");
   if (!before.empty() && before != identity) {
     throw UsageError(folder + " holds measurements of another machine (" + before + "; this one is " + identity +
                      "): choose another folder");
   }
-  replace_file(path, json + "\n");
-  const std::string head = "\"gpu_count\":";
-  const std::size_t start = json.find(head);
-  return start == std::string::npos ? 0 : std::atoi(json.c_str() + start + head.size());
+  replace_file(path, machine.json + "\n");
+  return machine.gpus;
+}
+
+int measure_suite(const SuiteTask& task, SuiteProgress& progress) {
+  const Nvml nvml;
+  const std::string bus_id = bus_id_of(0);
+  const auto errors = nvml.describe(bus_id).uncorrected_ecc_errors;
+  if (!task.suite->needs_several_gpus) bind_to_node_of(bus_id);
+  warm_clocks(Seconds(task.quick ? 0.3 : 1.0));
+  Journal journal(task.journal_path());
+  SuiteRun run(task, journal, nvml, progress);
+  task.suite->run(run);
+  progress.memory_errors = nvml.describe(bus_id).uncorrected_ecc_errors - errors;
+  return journal.failures() > 0 ? exit_status::incomplete : exit_status::done;
+}
+
+/// The work of a process of rank 1 and above.
+int follow(const Meeting* meeting, int rank) {
+  catch_signals();
+  follow_collective(meeting, rank);
+  return exit_status::done;
+}
+
+/// The work of a suite's process.
+int run_suite(const SuiteTask& task, SuiteProgress& progress) {
+  catch_signals();
+  try {
+    return measure_suite(task, progress);
+  } catch (const Interrupted&) {
+    return exit_status::interrupted;
+  } catch (const GpuError& error) {
+    progress.fatal = short_text(error.what());
+    if (error.fault() == Fault::unavailable) return exit_status::unusable;
+    return error.fault() == Fault::device_lost ? exit_status::device_lost : exit_status::incomplete;
+  } catch (const std::exception& error) {
+    progress.fatal = short_text(error.what());
+    return exit_status::incomplete;
+  }
 }
 
 /// How a suite went, as far as its processes told.
@@ -100,9 +108,9 @@ void show(const std::string& text) {
 
 class SuiteSupervisor {
  public:
-  SuiteSupervisor(const MeasureTask& task, const Suite& suite, int gpus)
-      : task_(task), suite_task_(task.common), ranks_(suite.name == collective_suite ? gpus : 1) {
+  SuiteSupervisor(const MeasureTask& task, const Suite& suite, int gpus) : task_(task), suite_task_(task.common) {
     suite_task_.suite = &suite;
+    if (suite.name == collective_suite && task.processes == 1) ranks_ = gpus;
   }
 
   SuiteOutcome run() {
@@ -119,88 +127,72 @@ class SuiteSupervisor {
  private:
   /// True where another process should go on with the points that are left.
   bool run_process() {
-    at_work_.clear();
-    fatal_.clear();
-    std::vector<std::string> words = {"measure", "--suite", std::string(suite_task_.suite->name), "-o",
-                                      suite_task_.folder};
-    if (suite_task_.quick) words.emplace_back("--quick");
-    for (const std::string& name : suite_task_.passed_over) words.insert(words.end(), {"--pass-over", name});
-    std::unique_ptr<LocalRanks> others;
-    if (task_.processes == 1 && ranks_ > 1) others = std::make_unique<LocalRanks>(ranks_, suite_task_.folder);
-    ChildProcess child(words, status_descriptor);
-    const auto status = child.listen([this](const std::string& line) { hear(line); }, task_.point_limit_s);
+    const SharedMemory memory(sizeof(SuiteProgress));
+    SuiteProgress& progress = memory.as<SuiteProgress>(1).front();
+    const auto signs = [&, shown = 0U]() mutable {
+      if (shown != progress.signs) show(std::string(suite_task_.suite->name) + ": " + progress.at_work.data());
+      return shown = progress.signs;
+    };
+    // One process a GPU of this machine, as training has it: who drives all GPUs from one thread launches their
+    // collectives one after the other. That of rank 0 is watched; one that loses the others ends by itself.
+    const Meeting meeting(ranks_);
+    suite_task_.meeting = task_.processes > 1 ? nullptr : &meeting;
+    std::vector<Process> others;
+    for (int rank = 1; rank < ranks_; ++rank) {
+      others.push_back(Process::copy([&] {
+        setpgid(0, 0);  // what the terminal sends reaches the parent alone
+        reported([&] { return follow(&meeting, rank); });
+      }));
+    }
+    const ChildEnd end = run_in_child([&] { return run_suite(suite_task_, progress); }, task_.point_limit_s, signs);
+    for (Process& other : others) end_process(other, 5.0);
     show("");
-    if (status) return judge(*status);
-    if (!child.hangs()) return blame(child.why());
-    outcome_.unusable = true;
-    note(child.why());
+    outcome_.late = progress.late;
+    if (progress.throttled) {
+      outcome_.notes.emplace_back(
+          "warning: clocks were lowered by heat or by the power supply: check cooling, then measure into a new folder");
+    }
+    if (progress.memory_errors > 0) {
+      outcome_.notes.push_back("warning: " + std::to_string(progress.memory_errors) +
+                               " uncorrectable memory errors while it ran: see nvidia-smi -q -d ECC");
+    }
+    return judge(end, progress.at_work.data(), progress.fatal.data());
+  }
+
+  bool judge(const ChildEnd& end, const std::string& at_work, const std::string& fatal) {
+    outcome_.unusable = end.hangs || end.status == exit_status::unusable;
+    if (end.status == exit_status::device_lost && !at_work.empty()) {
+      suite_task_.passed_over.push_back(at_work);  // the child wrote it down itself
+      return true;
+    }
+    if (end.status == exit_status::interrupted) throw Interrupted();
+    if (!end.status && !end.hangs && !at_work.empty()) {
+      write_down(at_work, end.why);
+      return true;
+    }
+    // Without a point that was at work another try would be the same.
+    const std::string& why = end.status ? fatal : end.why;
+    if (why.empty()) return false;
+    outcome_.notes.push_back(why);
+    outcome_.incomplete = true;
     return false;
   }
 
-  bool judge(int status) {
-    switch (status) {
-      case exit_status::done:
-      case exit_status::incomplete:
-        if (!fatal_.empty()) note(fatal_);
-        return false;
-      case exit_status::device_lost:
-        if (at_work_.empty()) return blame(fatal_);
-        suite_task_.passed_over.push_back(at_work_);  // the child wrote it down itself
-        return true;
-      case exit_status::unusable:
-        outcome_.unusable = true;
-        note(fatal_);
-        return false;
-      default:
-        return blame("its process ended with status " + std::to_string(status));
-    }
-  }
-
-  /// Notes the point that was at work when a process ended as it should not. Without one, another try would be the
-  /// same.
-  bool blame(const std::string& why) {
-    if (at_work_.empty()) {
-      note(why);
-      return false;
-    }
+  /// The point that was at work when a process ended as it should not.
+  void write_down(const std::string& point, const std::string& why) {
     Record record;
     record.suite = suite_task_.suite->name;
-    record.name = at_work_;
+    record.name = point;
     record.status = RecordStatus::failed;
     record.note = why;
     Journal(suite_task_.journal_path()).append(record);
-    suite_task_.passed_over.push_back(at_work_);
-    return true;
-  }
-
-  void note(const std::string& why) {
-    outcome_.notes.push_back(why);
-    outcome_.incomplete = true;
-  }
-
-  void hear(const std::string& line) {
-    const std::size_t space = line.find(' ');
-    const std::string word = line.substr(0, space);
-    const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
-    if (word == "begin") {
-      at_work_ = rest;
-      show(std::string(suite_task_.suite->name) + ": " + rest);
-    } else if (word == "end" && !rest.starts_with("failed")) {
-      at_work_.clear();  // a failed point may be what the process ends with
-    } else if (word == "late") {
-      outcome_.late = true;
-    } else if (word == "warn") {
-      outcome_.notes.push_back("warning: " + rest);
-    } else if (word == "fatal") {
-      fatal_ = rest;
-    }
+    suite_task_.passed_over.push_back(point);
   }
 
   const MeasureTask& task_;
   SuiteTask suite_task_;
-  int ranks_;  ///< processes that measure the suite together
+  int ranks_ = 1;  ///< processes of this machine that measure the suite together
   SuiteOutcome outcome_;
-  std::string at_work_, fatal_;
 };
 
 /// One row of the table at the end, and what is to be said below it. True where something could not be measured.
@@ -261,33 +253,20 @@ const Suite& suite_named(const std::string& name) {
 }  // namespace
 
 // Under mpirun or srun, one process per GPU measures `collective` across machines: rank 0 as usual, the others with it.
-// --suite and --pass-over are how the program calls itself: one suite in this process.
 int measure_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, {"--quick"}, {"--output", "--only", "--point-limit", "--suite", "--pass-over"});
-  SuiteTask common{.folder = arguments.text("--output"),
-                   .quick = arguments.has("--quick"),
-                   .passed_over = arguments.all("--pass-over")};
-  if (arguments.has("--suite")) {
-    common.suite = &suite_named(arguments.text("--suite"));
-    return run_suite_process(common);
-  }
+  const Options options = read_options(words, {"output", "quick", "only", "point-limit"}, false);
   const Launched who = launched();
   // Other suites measure one machine, which processes beside them would disturb.
-  if (who.size > 1 && arguments.has("--only") && arguments.text("--only") != collective_suite) {
+  if (who.size > 1 && !options.only.empty() && options.only != std::vector<std::string>{collective_suite}) {
     throw UsageError("several processes were launched: together they measure the suite collective, and nothing else");
   }
-  if (who.rank > 0) {
-    catch_signals();
-    follow_collective();
-    return exit_status::done;
+  if (who.rank > 0) return follow(nullptr, who.rank);
+  MeasureTask task{.common = {.folder = options.folder, .quick = options.quick}, .suites = {}, .processes = who.size};
+  task.point_limit_s = options.limit > 0 ? options.limit : who.size > 1 ? 300 : options.quick ? 60 : 180;
+  for (const std::string& name : who.size > 1 ? std::vector<std::string>{collective_suite} : options.only) {
+    task.suites.push_back(&suite_named(name));
   }
-  MeasureTask task{.common = common, .suites = {}, .processes = who.size};
-  task.point_limit_s = arguments.integer("--point-limit", who.size > 1 ? 300 : common.quick ? 60 : 180, 1);
-  if (who.size > 1) {
-    task.suites.push_back(&suite_named(collective_suite));
-  } else if (arguments.has("--only")) {
-    for (const std::string& name : arguments.list("--only")) task.suites.push_back(&suite_named(name));
-  } else {
+  if (task.suites.empty()) {
     for (const Suite& suite : suites()) task.suites.push_back(&suite);
   }
   return measure(task);

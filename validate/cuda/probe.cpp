@@ -14,11 +14,13 @@
 #include <fstream>
 #include <string>
 
-#include "validate/cuda/arguments.hpp"
+#include "validate/cuda/child_process.hpp"
 #include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/collective/network_cards.hpp"
 #include "validate/cuda/commands.hpp"
-#include "validate/cuda/core/device.hpp"
+#include "validate/cuda/core/nvml.hpp"
+#include "validate/cuda/math/format.hpp"
+#include "validate/cuda/options.hpp"
 #include "validate/measure/json_object.hpp"
 
 namespace foretrain::gpu {
@@ -184,23 +186,22 @@ void try_gpu() {
   stream.synchronize();
 }
 
-}  // namespace
-
-Machine probe_machine(const Nvml& nvml) {
-  Machine machine;
+/// What this machine is, as JSON; warnings go to standard error.
+std::string probed(const Nvml& nvml) {
   const int count = device_count();
   std::vector<Gpu> gpus;
   for (int device = 0; device < count; ++device) gpus.emplace_back(device, nvml);
   std::string identity;
-  std::vector<std::string> descriptions, links, cards;
+  std::vector<std::string> descriptions, links, cards, warnings;
   for (const Gpu& gpu : gpus) {
     descriptions.push_back(json_of(gpu));
     identity += std::string(gpu.properties.name) + ", ";
-    for (const std::string& warning : warnings_of(gpu)) machine.warnings.push_back(warning);
+    for (const std::string& warning : warnings_of(gpu)) warnings.push_back(warning);
     for (const Gpu& other : gpus) {
       if (other.index != gpu.index) links.push_back(json_of_link(gpu, other, gpus));
     }
   }
+  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   for (const NetworkCard& card : network_cards()) {
     cards.push_back(JsonObject().text("name", card.name).number("bits_per_second", card.bits_per_second).str());
   }
@@ -212,16 +213,37 @@ Machine probe_machine(const Nvml& nvml) {
   out.text("date", today()).text("identity", identity).text("kernel", system.release).text("processor", processor());
   out.text("driver", driver).raw("versions", versions).number("gpu_count", count);
   out.raw("gpus", json_list(descriptions)).raw("links", json_list(links));
-  machine.json = out.raw("network_cards", json_list(cards)).texts("warnings", machine.warnings).str();
-  return machine;
+  const std::string json = out.raw("network_cards", json_list(cards)).texts("warnings", warnings).str();
+  try_gpu();
+  return json;
+}
+
+}  // namespace
+
+Machine probe_in_child() {
+  constexpr double limit_s = 180.0;  // a driver that is not persistent takes many seconds for eight GPUs
+  struct Shared {
+    int gpus, capability;
+    std::array<char, 1 << 20> json;
+  };
+  const SharedMemory memory(sizeof(Shared));
+  Shared& shared = memory.as<Shared>(1).front();
+  const auto probe = [&shared] {
+    probed(Nvml()).copy(shared.json.data(), shared.json.size() - 1);
+    shared.gpus = visible_devices();
+    shared.capability = compute_capability();
+    return exit_status::done;
+  };
+  const ChildEnd end = run_in_child(probe, limit_s);
+  if (end.status == exit_status::done) return {shared.json.data(), shared.gpus, shared.capability};
+  throw GpuError(Fault::unavailable, end.status ? "no usable GPU (see above): nothing was measured"
+                                                : "the driver does not answer (" + end.why +
+                                                      "): see dmesg for Xid errors; a reboot may be needed");
 }
 
 int probe_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, {}, {});
-  const Machine machine = probe_machine(Nvml());
-  for (const std::string& warning : machine.warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
-  try_gpu();
-  std::puts(machine.json.c_str());
+  read_options(words, {}, false);
+  std::puts(probed(Nvml()).c_str());
   return exit_status::done;
 }
 

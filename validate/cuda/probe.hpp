@@ -2,20 +2,19 @@
 #pragma once
 
 #include <string>
-#include <vector>
-
-#include "validate/cuda/core/nvml.hpp"
 
 namespace foretrain::gpu {
 
 struct Machine {
   /// One object; `identity` is what must be the same for a run to go on: GPUs, driver and runtime in one line.
   std::string json;
-  std::vector<std::string> warnings;  ///< why measurements may not be what they should be
+  int gpus = 0;
+  int capability = 0;  ///< of the first one, as 90 for 9.0
 };
 
-/// Asks CUDA, its libraries, NVML and the operating system. Throws GpuError with Fault::unavailable, and what to do,
-/// when there is no driver, too old a driver, or no GPU.
-Machine probe_machine(const Nvml& nvml);
+/// Asks CUDA, its libraries, NVML and the operating system, in a copy of this process; what may spoil measurements is
+/// said on standard error. Throws GpuError with Fault::unavailable, and what to do, when there is no driver, too old a
+/// driver, or no GPU that runs a kernel.
+Machine probe_in_child();
 
 }  // namespace foretrain::gpu

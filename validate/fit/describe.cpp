@@ -23,60 +23,14 @@ using nlohmann::ordered_json;
 constexpr double same_memory = 0.03, same_clock = 0.12;
 constexpr double published_bandwidth_share = 0.86;  // streaming.bandwidth_efficiency, to undo it where no clock is told
 
-/// Operations per clock of one multiprocessor, by the word of the precision.
-using OperationsPerClock = std::map<std::string, double>;
-
-/// What a multiprocessor does per clock, by compute capability (scenarios/hardware/architectures.yaml).
-struct Architecture {
-  double compute_capability = 0.0;
-  std::string name;  ///< "ampere"
-  OperationsPerClock vector, tensor;
-  OperationsPerClock geforce;  ///< tensor cores of boards sold as GeForce; empty: as `tensor`
-  Seconds memory_latency;
-  double l2_bytes = 0.0;  ///< per clock
-  std::string source;
-};
-
-OperationsPerClock read_operations(const MappingReader& keys, std::string_view key) {
-  OperationsPerClock operations;
-  const auto field = keys.find(key);
-  if (!field) return operations;
-  const MappingReader rates = field->mapping(keys::operations);
-  for (const YamlEntry& entry : field->node().entries) {
-    operations[entry.key] = rates[entry.key].number(Zero::refused);
-  }
-  return operations;
-}
-
-Architecture read_architecture(const Field& field) {
-  const MappingReader keys = field.mapping(keys::architecture);
-  return {keys["compute_capability"].number(Zero::refused),
-          keys["architecture"].text(),
-          read_operations(keys, "vector"),
-          read_operations(keys, "tensor"),
-          read_operations(keys, "geforce"),
-          keys["memory_latency"].quantity<Seconds>(),
-          keys["l2_bytes"].number(Zero::refused),
-          read_source(keys["source"]).text};
-}
-
-const std::vector<Architecture>& architectures() {
-  static const std::vector<Architecture> table = [] {
-    const Field file(hardware_table("architectures.yaml"), "");
-    std::vector<Architecture> rows;
-    for (const Field& row : file.mapping(keys::architectures_file)["architectures"].list()) {
-      rows.push_back(read_architecture(row));
-    }
-    return rows;
-  }();
-  return table;
-}
-
-/// The last one that is not newer than the capability; the oldest for what is older than all.
-const Architecture& architecture_of(double compute_capability) {
-  const Architecture* found = &architectures().front();
-  for (const Architecture& row : architectures()) {
-    if (row.compute_capability <= compute_capability + 1e-9) found = &row;
+/// What a multiprocessor does per clock: the row of the last compute capability that is not newer; the first one for
+/// what is older than all.
+MappingReader architecture_of(double compute_capability) {
+  const Field file(hardware_table("architectures.yaml"), "");
+  std::optional<MappingReader> found;
+  for (const Field& field : file.mapping(keys::architectures_file)["architectures"].list()) {
+    const MappingReader row = field.mapping(keys::architecture);
+    if (!found || row["compute_capability"].number() <= compute_capability + 1e-9) found.emplace(row);
   }
   return *found;
 }
@@ -97,38 +51,42 @@ int shared_words(const std::string& a, const std::string& b) {
   }));
 }
 
-ordered_json rates(const OperationsPerClock& operations, const MeasuredGpu& gpu) {
-  ordered_json object = ordered_json::object();
-  for (const auto& [precision, per_clock] : operations) {
-    object[precision] = fmt::format("{:.4g} TFLOP/s", per_clock * gpu.sms * gpu.clock.value() * 1e-12);
+/// Peak rates of so many operations per clock of one multiprocessor, by the word of the precision.
+ordered_json rates(const Field& per_clock, const MeasuredGpu& gpu) {
+  std::map<std::string, std::string> rates;
+  for (const YamlEntry& entry : per_clock.node().entries) {
+    const double each = per_clock.below(entry).number(Zero::refused);
+    rates[entry.key] = fmt::format("{:.4g} TFLOP/s", each * gpu.sms * gpu.clock.value() * 1e-12);
   }
-  return object;
+  return rates;
 }
 
-const OperationsPerClock& tensor_operations(const Architecture& architecture, const MeasuredGpu& gpu) {
-  const bool geforce = gpu.name.find("GeForce") != std::string::npos && !architecture.geforce.empty();
-  return geforce ? architecture.geforce : architecture.tensor;
+/// Boards sold as GeForce may have slower tensor cores.
+std::optional<Field> tensor_operations(const MappingReader& architecture, const MeasuredGpu& gpu) {
+  const bool geforce = gpu.name.find("GeForce") != std::string::npos && architecture.has("geforce");
+  return architecture.find(geforce ? "geforce" : "tensor");
 }
 
 ordered_json gpu_object(const MeasuredGpu& gpu, const MeasuredFigures& figures) {
-  const Architecture& architecture = architecture_of(gpu.compute_capability);
+  const MappingReader architecture = architecture_of(gpu.compute_capability);
+  const double capability = architecture["compute_capability"].number();
   ordered_json sources;
   sources["default"] = source("measurement", fmt::format("told by the driver of {}", gpu.name));
   const std::string per_clock =
       fmt::format("{} multiprocessors at {:.0f} MHz, operations per clock as compute capability {}: {}", gpu.sms,
-                  gpu.clock.value() * 1e-6, architecture.compute_capability, architecture.source);
-  const bool exact = std::abs(architecture.compute_capability - gpu.compute_capability) < 0.05;
+                  gpu.clock.value() * 1e-6, capability, read_source(architecture["source"]).text);
+  const bool exact = std::abs(capability - gpu.compute_capability) < 0.05;
   sources["vector_rate"] = source(exact ? "datasheet" : "assumption", per_clock);
   ordered_json object = {{"kind", "gpu"},
                          {"name", gpu_name(gpu)},
                          {"description", gpu.name + ", described by foretrain calibrate"},
-                         {"architecture", architecture.name},
+                         {"architecture", architecture["architecture"].text()},
                          {"compute_capability", fmt::format("{:.1f}", gpu.compute_capability)},
                          {"sms", gpu.sms},
                          {"boost_clock", fmt::format("{:.0f} MHz", gpu.clock.value() * 1e-6)},
-                         {"vector_rate", rates(architecture.vector, gpu)}};
-  if (const OperationsPerClock& tensor = tensor_operations(architecture, gpu); !tensor.empty()) {
-    object["tensor_rate"] = rates(tensor, gpu);
+                         {"vector_rate", rates(architecture["vector"], gpu)}};
+  if (const auto tensor = tensor_operations(architecture, gpu)) {
+    object["tensor_rate"] = rates(*tensor, gpu);
     sources["tensor_rate"] = sources["vector_rate"];
   }
   object["memory"] = fmt::format("{:.0f} MiB", gpu.memory.value() / 1048576.0);
@@ -141,13 +99,13 @@ ordered_json gpu_object(const MeasuredGpu& gpu, const MeasuredFigures& figures) 
     object["memory_bandwidth"] = fmt::format("{:.4g} GB/s", read / published_bandwidth_share * 1e-9);
     sources["memory_bandwidth"] = source("assumption", "the driver tells no memory clock: a quarter of the L2's");
   }
-  object["memory_latency"] =
-      fmt::format("{:.4g} ns", figures.memory_latency.value_or(architecture.memory_latency).value() * 1e9);
+  const Seconds latency = figures.memory_latency.value_or(architecture["memory_latency"].quantity<Seconds>());
+  object["memory_latency"] = fmt::format("{:.4g} ns", latency.value() * 1e9);
   sources["memory_latency"] = figures.memory_latency
                                   ? source("measurement", "pointer chase over the largest working set")
                                   : source("assumption", "as other GPUs of its compute capability");
   object["l2_cache"] = fmt::format("{:.0f} KiB", gpu.l2_cache.value() / 1024.0);
-  const BytesPerSecond usual(architecture.l2_bytes * gpu.sms * gpu.clock.value());
+  const BytesPerSecond usual(architecture["l2_bytes"].number() * gpu.sms * gpu.clock.value());
   object["l2_bandwidth"] = fmt::format("{:.4g} GB/s", figures.l2_bandwidth.value_or(usual).value() * 1e-9);
   sources["l2_bandwidth"] = figures.l2_bandwidth
                                 ? source("measurement", "reads of data that stay in the L2")
@@ -268,33 +226,6 @@ ordered_json network_of(const Machine& machine, const MeasuredFigures& figures) 
   return {{"nics_per_node", cards}, {"nic_bandwidth", fmt::format("{:.4g} Gbit/s", gigabits)}, {"latency", "5 us"}};
 }
 
-void append_yaml(const ordered_json& value, int indent, std::string& text);
-
-std::string flow(const ordered_json& value) { return value.dump(); }
-
-bool is_short(const ordered_json& value) {
-  if (!value.is_structured()) return true;
-  if (value.empty() || flow(value).size() > 150) return value.empty();
-  return std::none_of(value.begin(), value.end(), [](const ordered_json& item) {
-    return item.is_structured() &&
-           std::any_of(item.begin(), item.end(), [](const ordered_json& inner) { return inner.is_structured(); });
-  });
-}
-
-void append_yaml(const ordered_json& value, int indent, std::string& text) {
-  const std::string margin(static_cast<std::size_t>(indent), ' ');
-  for (const auto& [key, item] : value.items()) {
-    const bool list = value.is_array();
-    text += margin + (list ? "-" : key + ":");
-    if (is_short(item) || list) {
-      text += " " + flow(item) + "\n";
-    } else {
-      text += "\n";
-      append_yaml(item, indent + 2, text);
-    }
-  }
-}
-
 }  // namespace
 
 std::string gpu_name(const MeasuredGpu& gpu) {
@@ -354,13 +285,7 @@ std::string node_document(const Machine& machine, const MeasuredFigures& figures
         told ? source("measurement", "cards that the operating system tells of; the latency is assumed")
              : source("assumption", "the common cards that carry what rings between machines reached");
   }
-  return node.dump();
-}
-
-std::string readable_yaml(const std::string& document) {
-  std::string text;
-  append_yaml(ordered_json::parse(document), 0, text);
-  return text;
+  return node.dump(2) + "\n";
 }
 
 }  // namespace foretrain

@@ -132,13 +132,6 @@ void add_memory(const RawMeasurements& raw, DirectList& list) {
              "PyTorch's steps: reserved beyond the peak, over what comes and goes", list);
 }
 
-/// The middle of a few values, and half of their range.
-void add_range(const char* name, const std::vector<double>& values, const std::string& meaning, DirectList& list) {
-  if (values.empty()) return;
-  const auto [least, most] = std::ranges::minmax(values);
-  list.add(name, median(values), 0.5 * (most - least), meaning);
-}
-
 /// How much GPUs of one machine differ: the standard deviation of what the same products take on each, over the mean.
 void add_device_spread(const RawMeasurements& raw, DirectList& list) {
   std::map<std::string, std::vector<double>> times;
@@ -146,14 +139,13 @@ void add_device_spread(const RawMeasurements& raw, DirectList& list) {
   std::vector<double> spreads;
   for (const auto& [work, of_devices] : times) {
     if (of_devices.size() < 2) continue;
-    const auto count = static_cast<double>(of_devices.size());
-    double mean = 0.0, squares = 0.0;
-    for (const double time : of_devices) mean += time / count;
-    for (const double time : of_devices) squares += (time - mean) * (time - mean);
-    spreads.push_back(std::sqrt(squares / (count - 1.0)) / mean);
+    const double middle = mean(of_devices);
+    double squares = 0.0;
+    for (const double time : of_devices) squares += (time - middle) * (time - middle);
+    spreads.push_back(std::sqrt(squares / (static_cast<double>(of_devices.size()) - 1.0)) / middle);
   }
-  add_range("step.device_spread", spreads, "the same work for seconds on every GPU, standard deviation over mean",
-            list);
+  add_middle("step.device_spread", spreads, "the same work for seconds on every GPU, standard deviation over mean",
+             list);
 }
 
 /// What kernels beside NCCL's all_reduce take longer by: the median over kernels bound by arithmetic and by memory.
@@ -164,8 +156,8 @@ void add_overlap(const RawMeasurements& raw, DirectList& list) {
       slowdowns.push_back(std::max(0.0, point->median() - 1.0));
     }
   }
-  add_range("collective.overlap_slowdown", slowdowns,
-            "a matrix product and a sum of vectors beside all_reduce, time over that alone, less one", list);
+  add_middle("collective.overlap_slowdown", slowdowns,
+             "a matrix product and a sum of vectors beside all_reduce, time over that alone, less one", list);
 }
 
 /// Bytes per second of the largest copy, the smaller of both directions; seconds of the smallest.

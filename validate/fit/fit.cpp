@@ -10,16 +10,10 @@
 namespace foretrain {
 namespace {
 
-Seconds predicted(const FitRow& row, const Calibration& calibration) {
-  return cost_alone(row.work, row.gpu, calibration).device;
-}
-
-/// Which energies rows speak of: (generation, tensor cores).
+/// Which energies rows speak of.
 std::set<std::pair<std::size_t, bool>> energies_of(const std::vector<FitRow>& rows) {
   std::set<std::pair<std::size_t, bool>> energies;
-  for (const FitRow& row : rows) {
-    energies.emplace(generation_of(row.gpu.compute_capability), uses_tensor_cores(row.gpu, row.work.op.precision));
-  }
+  for (const FitRow& row : rows) energies.insert(row.energy);
   return energies;
 }
 
@@ -51,7 +45,11 @@ std::vector<FitRow> fit_rows(const std::vector<Case>& cases) {
     if (time == row.measured.end()) {
       throw ScenarioError(row.where, row.name, "nothing was measured", "a value in the column measured.time");
     }
-    rows.push_back({row.name, row.group, *work, scenario.cluster.node.gpu, Seconds(time->value)});
+    const Gpu& gpu = scenario.cluster.node.gpu;
+    const auto predict = [work = *work, gpu](const Calibration& all) { return cost_alone(work, gpu, all).device; };
+    rows.push_back({{row.name, row.group, Seconds(time->value), predict},
+                    gpu.name,
+                    {generation_of(gpu.compute_capability), uses_tensor_cores(gpu, work->op.precision)}});
   }
   return rows;
 }
@@ -68,18 +66,14 @@ std::vector<std::string> default_fit_constants(const std::vector<FitRow>& rows) 
 std::vector<PointErrors> errors_of(const std::vector<FitRow>& rows, const Calibration& calibration) {
   std::vector<PointPair> pairs;
   for (const FitRow& row : rows) {
-    pairs.push_back({row.name, row.group, row.gpu.name, false, row.measured, predicted(row, calibration)});
+    pairs.push_back({row.name, row.group, row.gpu, false, row.measured, row.predict(calibration)});
   }
   return errors_of(pairs);
 }
 
 FitResult fit(const std::vector<FitRow>& rows, const std::vector<std::string>& constants, const Calibration& start,
               int budget) {
-  std::vector<Observation> points;
-  for (const FitRow& row : rows) {
-    points.push_back({row.name, row.group, row.measured,
-                      [&row](const Calibration& calibration) { return predicted(row, calibration); }});
-  }
+  const std::vector<Observation> points(rows.begin(), rows.end());
   FitResult result{robust_fit(points, constants, start, budget), {}};
   result.errors = errors_of(rows, result.found.calibration);
   return result;
@@ -88,7 +82,7 @@ FitResult fit(const std::vector<FitRow>& rows, const std::vector<std::string>& c
 std::vector<std::string> gpus_of(const std::vector<FitRow>& rows) {
   std::vector<std::string> gpus;
   for (const FitRow& row : rows) {
-    if (std::find(gpus.begin(), gpus.end(), row.gpu.name) == gpus.end()) gpus.push_back(row.gpu.name);
+    if (std::find(gpus.begin(), gpus.end(), row.gpu) == gpus.end()) gpus.push_back(row.gpu);
   }
   return gpus;
 }
@@ -96,7 +90,7 @@ std::vector<std::string> gpus_of(const std::vector<FitRow>& rows) {
 LeftOut leave_out(const std::vector<FitRow>& rows, const std::string& gpu, const std::vector<std::string>& constants,
                   const Calibration& start, int budget) {
   std::vector<FitRow> fitted, left;
-  for (const FitRow& row : rows) (row.gpu.name == gpu ? left : fitted).push_back(row);
+  for (const FitRow& row : rows) (row.gpu == gpu ? left : fitted).push_back(row);
   if (left.empty()) throw UsageError("no case is of the GPU " + gpu);
   if (fitted.empty()) throw UsageError("every case is of the GPU " + gpu + ": nothing is left to fit");
 

@@ -2,23 +2,19 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "model/hardware/gpu.hpp"
 #include "model/scenario/load/cases.hpp"
-#include "model/workload/operator_alone.hpp"
 #include "validate/fit/fit_errors.hpp"
 #include "validate/fit/robust_fit.hpp"
 
 namespace foretrain {
 
-/// One measured operator.
-struct FitRow {
-  std::string name;
-  std::string group;  ///< errors are stated per group, and every group weighs the same in a fit
-  OperatorWorkload work;
-  Gpu gpu;
-  Seconds measured;
+/// One measured operator; every group weighs the same in a fit, and errors are stated per group.
+struct FitRow : Observation {
+  std::string gpu;
+  std::pair<std::size_t, bool> energy;  ///< of operations of its chip's generation; whether of tensor cores
 };
 
 /// The rows of tables whose cases are operators with a measured time. Throws ScenarioError at a case that is not.

@@ -52,17 +52,6 @@ void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, C
   }
 }
 
-std::vector<SustainedClock> sustained_clocks(const std::vector<PredictedPoint>& points) {
-  std::vector<SustainedClock> clocks;
-  for (const PredictedPoint& point : points) {
-    const std::optional<DeviceState>& state = point.raw->record.state;
-    if (!is_sustained(point) || !state || state->sm_mhz <= 0.0) continue;
-    clocks.push_back({point.raw->record.name, Hertz(state->sm_mhz * 1e6), state->power_w,
-                      point.raw->power_limited().value_or(false)});
-  }
-  return clocks;
-}
-
 void add_block(GpuCalibration& result, const std::vector<std::string>& names, const Eigen::MatrixXd& block) {
   result.covariance_names.insert(result.covariance_names.end(), names.begin(), names.end());
   const Eigen::Index before = result.covariance.rows(), after = before + block.rows();
@@ -274,7 +263,6 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
   }
   hold_out_copies(points.points);
   const bool sustained = lift_limit_of_short_products(points.points);
-  result.sustained = sustained_clocks(points.points);
   account(raw, points, result);
   result.direct = direct_constants(raw, result.calibration.host);
   for (const RobustConstant& constant : result.direct)

@@ -41,14 +41,6 @@ bool is_sustained(const PredictedPoint& point);
 /// The same with "matmul sustained" and "collective between nodes" apart.
 std::string stage_family(const PredictedPoint& point);
 
-/// What the device said while a product ran for seconds.
-struct SustainedClock {
-  std::string name;
-  Hertz clock;
-  std::optional<double> watts;
-  bool limited = false;  ///< by power
-};
-
 struct GpuCalibration {
   std::string base;  ///< name of the calibration that the fit started from
   Machine machine;
@@ -69,7 +61,6 @@ struct GpuCalibration {
   std::vector<PointPair> pairs;
   std::vector<MeasuredMatmul> measured_matmuls;  ///< empty where they do not help points held out
   std::string matmul_note;                       ///< what became of the table, in words
-  std::vector<SustainedClock> sustained;
   std::vector<std::string> notes;  ///< points that do not steer a search, and why
   std::map<std::string, SuiteCount> suites;
   std::vector<std::string> not_understood;

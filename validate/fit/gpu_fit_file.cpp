@@ -145,7 +145,7 @@ ordered_json products_of(const GpuCalibration& fit) {
 
 /// Long lists one entry a line, so that files can be read and compared.
 std::string lines_of(const ordered_json& list) {
-  if (list.empty()) return list.dump();
+  if (!list.is_structured() || list.empty()) return list.dump();
   std::string text = list.is_array() ? "[" : "{";
   bool first = true;
   for (const auto& [key, value] : list.items()) {
@@ -168,28 +168,26 @@ std::string to_json(const GpuCalibration& fit) {
   }
   ordered_json spread = ordered_json::object();
   for (const auto& [family, value] : fit.spread) spread[family] = rounded(value);
-  const std::vector<std::pair<const char*, std::string>> members = {
-      {"format", ordered_json(calibration_format).dump()},
-      {"kind", "\"calibration\""},
-      {"name", ordered_json(fmt::format("{} measured {}", fit.gpu, fit.machine.date)).dump()},
-      {"description",
-       ordered_json(fmt::format("constants of {}, fitted by foretrain calibrate", fit.machine.gpus.front().name))
-           .dump()},
-      {"base", ordered_json(fit.base).dump()},
-      {"gpu", lines_of(gpu_of(fit))},
-      {"node", lines_of(ordered_json::parse(fit.node))},
-      {"constants", lines_of(constants_of(fit))},
-      {"undetermined", lines_of(undetermined_of(fit))},
-      {"covariance", "{\n    \"constants\": " + ordered_json(fit.covariance_names).dump() +
-                         ",\n    \"rows\": " + covariance_rows.dump() + "\n  }"},
-      {"spread", spread.dump()},
-      {"residuals", lines_of(residuals_of(fit))},
-      {"bars", lines_of(bars_of(fit))},
-      {"provenance", lines_of(provenance_of(fit))},
-      {"measured_matmuls", lines_of(products_of(fit))}};
+  const ordered_json document = {
+      {"format", calibration_format},
+      {"kind", "calibration"},
+      {"name", fmt::format("{} measured {}", fit.gpu, fit.machine.date)},
+      {"description", fmt::format("constants of {}, fitted by foretrain calibrate", fit.machine.gpus.front().name)},
+      {"base", fit.base},
+      {"gpu", gpu_of(fit)},
+      {"node", ordered_json::parse(fit.node)},
+      {"constants", constants_of(fit)},
+      {"undetermined", undetermined_of(fit)},
+      {"covariance", {{"constants", fit.covariance_names}, {"rows", covariance_rows}}},
+      {"spread", spread},
+      {"residuals", residuals_of(fit)},
+      {"bars", bars_of(fit)},
+      {"provenance", provenance_of(fit)},
+      {"measured_matmuls", products_of(fit)}};
   std::string text = "{";
-  for (const auto& [key, value] : members)
-    text += fmt::format("{}\n  \"{}\": {}", text.size() > 1 ? "," : "", key, value);
+  for (const auto& [key, value] : document.items()) {
+    text += fmt::format("{}\n  \"{}\": {}", text.size() > 1 ? "," : "", key, lines_of(value));
+  }
   return text + "\n}\n";
 }
 

@@ -178,25 +178,17 @@ std::vector<RawPoint> points_of(const std::filesystem::path& file) {
   return is_replay_file(file) ? replay_records(text, file.string()) : read_records(text, file.string());
 }
 
-/// Points in the order in which they were first met, each as it was last.
-class PointList {
- public:
-  void add(std::vector<RawPoint> points) {
-    for (RawPoint& point : points) {
-      const auto [place, is_new] = known_.emplace(std::pair(point.record.suite, point.record.name), points_.size());
-      if (is_new) {
-        points_.push_back(std::move(point));
-      } else {
-        points_[place->second] = std::move(point);
-      }
-    }
+/// Each point where it was first met, as it was last.
+std::vector<RawPoint> last_of_each(std::vector<RawPoint> points) {
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  std::vector<RawPoint> kept;
+  for (RawPoint& point : points) {
+    const auto [place, is_new] = known.emplace(std::pair(point.record.suite, point.record.name), kept.size());
+    if (is_new) kept.emplace_back();
+    kept[place->second] = std::move(point);
   }
-  std::vector<RawPoint> take() && { return std::move(points_); }
-
- private:
-  std::map<std::pair<std::string, std::string>, std::size_t> known_;
-  std::vector<RawPoint> points_;
-};
+  return kept;
+}
 
 void count(const RawPoint& point, SuiteCount& suite) {
   if (point.record.status == RecordStatus::measured) ++suite.measured;
@@ -243,13 +235,13 @@ std::vector<const RawPoint*> RawMeasurements::of_suite(const std::string& suite)
 }
 
 std::vector<RawPoint> read_records(std::string_view text, const std::string& file) {
-  PointList points;
+  std::vector<RawPoint> points;
   int number = 0;
   for (const std::string& line : split(text, '\n')) {
     ++number;
-    if (!trim(line).empty()) points.add({point_of(line, {file, number, 1})});
+    if (!trim(line).empty()) points.push_back(point_of(line, {file, number, 1}));
   }
-  return std::move(points).take();
+  return last_of_each(std::move(points));
 }
 
 double RawPoint::number(const std::string& key) const {
@@ -265,7 +257,7 @@ RawMeasurements read_measurements(const std::filesystem::path& folder) {
 
 RawMeasurements read_measurements(const std::vector<std::filesystem::path>& folders) {
   RawMeasurements raw;
-  PointList points;
+  std::vector<RawPoint> points;
   for (const std::filesystem::path& folder : folders) {
     require_folder(folder);
     Machine machine = read_machine(folder / "machine.json");
@@ -279,9 +271,11 @@ RawMeasurements read_measurements(const std::vector<std::filesystem::path>& fold
       throw ScenarioError({folder.string(), 0, 0}, "", "no records",
                           "SUITE.jsonl, steps.jsonl or replay-*.json files that validate/on_gpu.sh wrote");
     }
-    for (const std::filesystem::path& file : files) points.add(points_of(file));
+    for (const std::filesystem::path& file : files) {
+      for (RawPoint& point : points_of(file)) points.push_back(std::move(point));
+    }
   }
-  for (RawPoint& point : std::move(points).take()) {
+  for (RawPoint& point : last_of_each(std::move(points))) {
     count(point, raw.suites[point.record.suite]);
     if (point.record.status == RecordStatus::measured) raw.points.push_back(std::move(point));
   }

@@ -31,90 +31,73 @@ using Values = std::vector<double>;
 using Eigen::Index, Eigen::MatrixXd, Eigen::VectorXd;
 
 /// The fit of one set of constants.
-class Problem {
- public:
-  Problem(const std::vector<Observation>& points, std::vector<const ConstantRow*> rows, const Calibration& start)
-      : points_(points), rows_(std::move(rows)), trial_(start) {
-    std::map<std::string, std::size_t> index;
-    for (const Observation& point : points_) {
-      group_.push_back(index.emplace(point.group, index.size()).first->second);
-      if (group_.back() == size_.size()) size_.push_back(0.0);
-      size_[group_.back()] += 1.0;
+struct Problem {
+  Problem(const std::vector<Observation>& observations, const std::vector<std::string>& names, const Calibration& start)
+      : points(observations), trial(start), weights(observations.size()) {
+    for (const std::string& name : names) rows.push_back(&constant_row(name));
+    for (const ConstantRow* row : rows) published.push_back(row->field(trial));
+    std::map<std::string, Index> index;
+    std::vector<double> size;
+    for (const Observation& point : points) {
+      group.push_back(index.emplace(point.group, static_cast<Index>(index.size())).first->second);
+      size.resize(index.size());
+      size[static_cast<std::size_t>(group.back())] += 1.0;
     }
-    for (const ConstantRow* row : rows_) published_.push_back(row->field(trial_));
+    for (Index p = 0; p < weights.size(); ++p) weights[p] = 1.0 / size[static_cast<std::size_t>(group_of(p))];
+    groups = static_cast<Index>(index.size());
   }
 
-  [[nodiscard]] const ConstantRow& row(std::size_t i) const { return *rows_[i]; }
-  [[nodiscard]] const Values& published() const { return published_; }
-  [[nodiscard]] std::size_t groups() const { return size_.size(); }
-  [[nodiscard]] Index group_of(Index point) const {
-    return static_cast<Index>(group_[static_cast<std::size_t>(point)]);
-  }
-  [[nodiscard]] std::size_t points() const { return points_.size(); }
-  [[nodiscard]] int evaluations() const { return evaluations_; }
-
+  [[nodiscard]] Index group_of(Index point) const { return group[static_cast<std::size_t>(point)]; }
   const Calibration& at(const Values& values) {
-    for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i]->field(trial_) = values[i];
-    return trial_;
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i]->field(trial) = values[i];
+    return trial;
   }
   /// ln(predicted / measured) of every point.
   VectorXd distances(const Values& values) {
-    ++evaluations_;
+    ++evaluations;
     const Calibration& calibration = at(values);
-    VectorXd result(points_.size());
+    VectorXd result(points.size());
     for (Index p = 0; p < result.size(); ++p) {
-      const Observation& point = points_[static_cast<std::size_t>(p)];
+      const Observation& point = points[static_cast<std::size_t>(p)];
       result[p] = std::log(point.predict(calibration) / point.measured);
     }
     return result;
   }
-  /// What each point counts: groups weigh the same.
-  [[nodiscard]] VectorXd weights() const {
-    VectorXd result(points_.size());
-    for (Index p = 0; p < result.size(); ++p) result[p] = 1.0 / size_[group_[static_cast<std::size_t>(p)]];
-    return result;
-  }
   double loss(const Values& values) {
-    return distances(values).unaryExpr(&robust_loss).dot(weights()) / static_cast<double>(size_.size());
+    return distances(values).unaryExpr(&robust_loss).dot(weights) / static_cast<double>(groups);
   }
   /// What a constant is measured by: the larger of its value and the published one, or a hundredth of its range.
   [[nodiscard]] double scale(const Values& values, std::size_t i) const {
-    return std::max({std::abs(values[i]), std::abs(published_[i]),
-                     0.01 * (rows_[i]->maximum - rows_[i]->minimum) * (values[i] == 0.0 && published_[i] == 0.0)});
+    return std::max({std::abs(values[i]), std::abs(published[i]),
+                     0.01 * (rows[i]->maximum - rows[i]->minimum) * (values[i] == 0.0 && published[i] == 0.0)});
   }
   /// By point and scaled constant.
   MatrixXd jacobian(const Values& values) {
-    MatrixXd slopes(points_.size(), rows_.size());
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
+    MatrixXd slopes(points.size(), rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       const double step = difference * scale(values, i);
       Values low = values, high = values;
-      low[i] = std::max(rows_[i]->minimum, values[i] - step);
-      high[i] = std::min(rows_[i]->maximum, values[i] + step);
+      low[i] = std::max(rows[i]->minimum, values[i] - step);
+      high[i] = std::min(rows[i]->maximum, values[i] + step);
       slopes.col(static_cast<Index>(i)) = (distances(high) - distances(low)) / (high[i] - low[i]) * scale(values, i);
     }
     return slopes;
   }
   [[nodiscard]] bool at_bound(const Values& values, std::size_t i) const {
-    const double near = bound_share * (rows_[i]->maximum - rows_[i]->minimum);
-    return values[i] - rows_[i]->minimum < std::min(near, 0.1 * std::abs(published_[i])) ||
-           rows_[i]->maximum - values[i] < near;
+    const double near = bound_share * (rows[i]->maximum - rows[i]->minimum);
+    return values[i] - rows[i]->minimum < std::min(near, 0.1 * std::abs(published[i])) ||
+           rows[i]->maximum - values[i] < near;
   }
 
- private:
-  const std::vector<Observation>& points_;
-  std::vector<const ConstantRow*> rows_;
-  Calibration trial_;
-  Values published_;
-  std::vector<std::size_t> group_;
-  Values size_;
-  int evaluations_ = 0;
-};
-
-std::vector<const ConstantRow*> rows_named(const std::vector<std::string>& names) {
+  const std::vector<Observation>& points;
   std::vector<const ConstantRow*> rows;
-  for (const std::string& name : names) rows.push_back(&constant_row(name));
-  return rows;
-}
+  Calibration trial;
+  Values published;
+  VectorXd weights;  ///< of each point: groups weigh the same
+  std::vector<Index> group;
+  Index groups = 0;
+  int evaluations = 0;
+};
 
 double loss_of_problem(const Values& values, Values& /*gradient*/, void* problem) {
   return static_cast<Problem*>(problem)->loss(values);
@@ -126,8 +109,8 @@ Values searched(Problem& problem, Values at, int budget) {
   nlopt::opt search(nlopt::LN_NELDERMEAD, static_cast<unsigned>(at.size()));
   Values least, most;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    least.push_back(problem.row(i).minimum);
-    most.push_back(problem.row(i).maximum);
+    least.push_back(problem.rows[i]->minimum);
+    most.push_back(problem.rows[i]->maximum);
     at[i] = std::clamp(at[i], least[i], most[i]);
   }
   search.set_lower_bounds(least);
@@ -165,7 +148,7 @@ std::optional<MatrixXd> inverse(const MatrixXd& matrix) {
 std::optional<Values> better(Problem& problem, const Values& values) {
   const VectorXd distances = problem.distances(values);
   const MatrixXd jacobian = problem.jacobian(values);
-  const VectorXd weights = problem.weights().cwiseQuotient(distances.unaryExpr(&robust_loss));
+  const VectorXd weights = problem.weights.cwiseQuotient(distances.unaryExpr(&robust_loss));
   const MatrixXd normal = jacobian.transpose() * weights.asDiagonal() * jacobian;
   const VectorXd step = normal.ldlt().solve(jacobian.transpose() * weights.cwiseProduct(distances));
   const double before = problem.loss(values);
@@ -173,7 +156,7 @@ std::optional<Values> better(Problem& problem, const Values& values) {
     Values next = values;
     for (std::size_t i = 0; i < next.size(); ++i) {
       next[i] -= share * step[static_cast<Index>(i)] * problem.scale(values, i);
-      next[i] = std::clamp(next[i], problem.row(i).minimum, problem.row(i).maximum);
+      next[i] = std::clamp(next[i], problem.rows[i]->minimum, problem.rows[i]->maximum);
     }
     if (problem.loss(next) < before * (1.0 - 1e-7)) return next;
   }
@@ -192,11 +175,11 @@ Values minimum_of(Problem& problem, const Values& start, int budget) {
 
 /// Covariance of the constants of `free`, in their units. Nothing where the points leave a direction open.
 std::optional<MatrixXd> covariance_of(Problem& problem, const Values& values, const std::vector<std::size_t>& free) {
-  const VectorXd distances = problem.distances(values), weights = problem.weights();
-  const auto points = static_cast<double>(problem.points());
+  const VectorXd distances = problem.distances(values), weights = problem.weights;
+  const auto points = static_cast<double>(problem.points.size());
   const double spare = points - static_cast<double>(free.size());
   if (spare < 1.0) return std::nullopt;
-  VectorXd slope = VectorXd::Zero(static_cast<Index>(problem.groups())), square_of_psi = slope;
+  VectorXd slope = VectorXd::Zero(problem.groups), square_of_psi = slope;
   for (Index p = 0; p < distances.size(); ++p) {
     const double loss = robust_loss(distances[p]);
     slope[problem.group_of(p)] += smooth_below * smooth_below / (loss * loss * loss) * weights[p];
@@ -225,7 +208,7 @@ std::optional<Worst> worst_of(Problem& problem, const Values& values, const std:
                               const std::optional<MatrixXd>& covariance) {
   if (free.empty()) return std::nullopt;
   if (!covariance) {
-    const bool few = problem.points() <= free.size();
+    const bool few = problem.points.size() <= free.size();
     // Least information of its own.
     const VectorXd norms = problem.jacobian(values).colwise().squaredNorm();
     const auto norm = [&](std::size_t i) { return norms[static_cast<Index>(i)]; };
@@ -250,8 +233,8 @@ std::optional<Worst> worst_of(Problem& problem, const Values& values, const std:
 /// Constants on which a point depends.
 std::vector<std::string> with_response(const std::vector<Observation>& points, const std::vector<std::string>& names,
                                        const Calibration& start, std::vector<Undetermined>& undetermined) {
-  Problem problem(points, rows_named(names), start);
-  const VectorXd responses = problem.jacobian(problem.published()).colwise().lpNorm<Eigen::Infinity>();
+  Problem problem(points, names, start);
+  const VectorXd responses = problem.jacobian(problem.published).colwise().lpNorm<Eigen::Infinity>();
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (responses[static_cast<Index>(i)] > least_response) {
@@ -289,7 +272,7 @@ RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<s
   Values values;
   for (const std::string& name : names) values.push_back(constant_row(name).field(result.calibration));
   while (!names.empty()) {
-    Problem problem(points, rows_named(names), start);
+    Problem problem(points, names, start);
     values = minimum_of(problem, values, budget);
     std::vector<std::size_t> all, free;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -300,15 +283,15 @@ RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<s
       result.undetermined.push_back({names[worst->index], worst->why});
       names.erase(names.begin() + static_cast<std::ptrdiff_t>(worst->index));
       values.erase(values.begin() + static_cast<std::ptrdiff_t>(worst->index));
-      result.evaluations += problem.evaluations();
+      result.evaluations += problem.evaluations;
       continue;
     }
     const auto covariance = covariance_of(problem, values, free);
-    result.evaluations += problem.evaluations();
+    result.evaluations += problem.evaluations;
     result.calibration = problem.at(values);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto place = std::find(free.begin(), free.end(), i);
-      RobustConstant constant{names[i], problem.published()[i], values[i], 0.0, place == free.end()};
+      RobustConstant constant{names[i], problem.published[i], values[i], 0.0, place == free.end()};
       if (!constant.at_bound) {
         constant.standard_error = std::sqrt(covariance->diagonal()[place - free.begin()]);
         result.covariance_names.push_back(names[i]);

@@ -71,8 +71,7 @@ BenchmarkRow row_from(const json& value) {
 
 double BenchmarkRow::reference() const {
   const HostBenchmark* known = find_benchmark(benchmark);
-  const bool of_processor = known != nullptr && (known->part == "memory" || known->part == "compute");
-  return of_processor && best > 0.0 ? best : measured;
+  return known != nullptr && known->part == "memory" && best > 0.0 ? best : measured;
 }
 
 std::optional<double> BenchmarkRow::error() const {

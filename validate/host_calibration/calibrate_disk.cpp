@@ -154,11 +154,6 @@ void measure_page_cache(const CalibrationSettings& settings, const RowSink& sink
       known = {{"call", text_of(std::max(time["4 KiB"] - Bytes(4096.0) / rate, Seconds(0.0)))},
                {"copy", text_of(rate)}};
     }
-    const Sampled faults = sample([&] { return measure_fault(file).value(); },
-                                  {.warm_up = 1, .least = 5, .most = 50, .budget = settings.budget / 5.0});
-    BenchmarkRow row = row_of("page_cache_read", {{"one", "fault of a mapping"}}, faults, "s");
-    row.note = "describes mappings";
-    sink(row);
   });
 }
 
@@ -176,8 +171,8 @@ std::vector<HostBenchmark> disk_benchmarks() {
            Seconds(6.0), 0.20, measure_reads, predict_access},
           {"disk", "disk_write", "random writes of several sizes, one and many at a time", Seconds(12.0), Seconds(4.0),
            0.20, measure_writes, predict_access},
-          {"disk", "page_cache_read", "reads and mappings of a file that is in memory", Seconds(5.0), Seconds(1.5),
-           0.20, measure_page_cache, predict_cached_read}};
+          {"disk", "page_cache_read", "reads of a file that is in memory", Seconds(5.0), Seconds(1.5), 0.20,
+           measure_page_cache, predict_cached_read}};
 }
 
 }  // namespace foretrain

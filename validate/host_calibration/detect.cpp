@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <charconv>
 #include <fstream>
 #include <sstream>
 
@@ -16,11 +16,10 @@ namespace foretrain {
 
 namespace {
 
-std::string first_line(const std::filesystem::path& file) {
-  std::ifstream lines(file);
-  std::string line;
-  std::getline(lines, line);
-  return std::string(trim(line));
+std::string first_word(const std::filesystem::path& file) {
+  std::string word;
+  std::ifstream(file) >> word;
+  return word;
 }
 
 std::string whole(const std::filesystem::path& file) {
@@ -29,13 +28,10 @@ std::string whole(const std::filesystem::path& file) {
   return text.str();
 }
 
-/// The digits at the start of a text; 0 without any.
+/// The number at the start of a text; 0 without one.
 int leading_number(std::string_view text) {
   int value = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9' || value > 100'000'000) break;
-    value = value * 10 + (c - '0');
-  }
+  std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
 
@@ -58,8 +54,8 @@ std::string cache_lines(const DetectedCpu& cpu) {
   std::string text;
   for (const DetectedCache& cache : cpu.caches) {
     text += fmt::format(
-        "      L{}: {{ size: {:.0f} KiB, ways: {}, shared_by: {}{}{} }}\n", cache.level, cache.size.value() / 1024.0,
-        cache.ways, std::max(1, cache.shared_by / cpu.threads_per_core), cache.part ? ", victim: false" : "",
+        "      L{}: {{ size: {:.0f} KiB, ways: {}, shared_by: {}{} }}\n", cache.level, cache.size.value() / 1024.0,
+        cache.ways, std::max(1, cache.shared_by / cpu.threads_per_core),
         cache.residence.value() > 0.0 ? fmt::format(", residence: {:.2f} ms", cache.residence.value() * 1e3) : "");
   }
   return text.empty() ? "" : "    caches:\n" + text;
@@ -84,12 +80,9 @@ int count_of_list(const std::string& text) {
   int count = 0;
   for (const std::string& part : split(text, ',')) {
     const std::size_t dash = part.find('-');
-    if (trim(part).empty()) continue;
-    if (dash == std::string::npos) {
-      ++count;
-    } else {
-      count += std::max(0, leading_number(trim(part).substr(dash + 1)) - leading_number(trim(part)) + 1);
-    }
+    const int first = leading_number(part);
+    const int last = dash == std::string::npos ? first : leading_number(std::string_view(part).substr(dash + 1));
+    if (!part.empty()) count += std::max(0, last - first + 1);
   }
   return count;
 }
@@ -127,13 +120,13 @@ std::vector<DetectedCache> read_caches(const std::filesystem::path& folder) {
   std::vector<DetectedCache> caches;
   for (int index = 0; index < 8; ++index) {
     const std::filesystem::path entry = folder / fmt::format("index{}", index);
-    const std::string type = first_line(entry / "type");
+    const std::string type = first_word(entry / "type");
     if (type != "Data" && type != "Unified") continue;
     DetectedCache cache;
-    cache.level = leading_number(first_line(entry / "level"));
-    cache.size = parse_cache_size(first_line(entry / "size"));
-    cache.ways = leading_number(first_line(entry / "ways_of_associativity"));
-    cache.shared_by = std::max(1, count_of_list(first_line(entry / "shared_cpu_list")));
+    cache.level = leading_number(first_word(entry / "level"));
+    cache.size = parse_cache_size(first_word(entry / "size"));
+    cache.ways = leading_number(first_word(entry / "ways_of_associativity"));
+    cache.shared_by = std::max(1, count_of_list(first_word(entry / "shared_cpu_list")));
     const bool told = cache.size.value() > 0.0 && cache.ways > 0;
     if (cache.level >= 1 && cache.level <= 3 && told) caches.push_back(cache);
   }

@@ -16,7 +16,6 @@ struct DetectedCache {
   Bytes size;
   int ways = 0;
   int shared_by = 1;    ///< processors of the list, hyperthreads included
-  bool part = false;    ///< `size` is what this machine gets of it, measured
   Seconds residence{};  ///< CacheLevel::residence, where other virtual machines fill it; zero: not measured
 };
 

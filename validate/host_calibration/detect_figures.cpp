@@ -54,26 +54,6 @@ Seconds residence_in_last_cache(Bytes second_level) {
   return half_way(aged, Seconds(far.median()));
 }
 
-/// Working sets grow until a pointer chase over them takes more than half-way from the last cache's latency to
-/// memory's: a machine that is shared gets less of that cache than it is told. Both latencies come from the same chase,
-/// at a size well inside and at one well outside of what any machine could have.
-Bytes own_share_of_last_cache(Bytes second, Bytes last) {
-  const StoppingRule rule{.warm_up = 2, .least = 15, .most = 40, .target = 0.02, .budget = Seconds(0.15)};
-  const auto fastest = [&](Bytes size) {
-    PointerChase walk(static_cast<std::size_t>(size.value()), 64, true);
-    walk.chase(static_cast<std::int64_t>(std::min<std::size_t>(walk.places(), 1'000'000)));
-    return sample([&] { return walk.chase(60'000); }, rule).lowest();
-  };
-  const double inside = fastest(second * 2.0);
-  const double outside = fastest(std::max(last, Bytes(number(outside_of_all))));
-  Bytes share = second * 2.0;
-  for (Bytes size = second * 3.0; size <= last; size = size * 1.25) {
-    if (fastest(size) > 0.5 * (inside + outside)) return std::min(share, last);
-    share = size;
-  }
-  return last;
-}
-
 }  // namespace
 
 // The best of several looks at several processors, since what else runs on a chip takes from both figures, and comes
@@ -118,12 +98,7 @@ void measure_last_cache(DetectedCpu& cpu) {
   if (last->residence.value() > 0.0) {
     cpu.measured["cpu.hierarchy.caches.L3.residence"] =
         "for how long this cache, which others fill as well, keeps data that nobody asks for";
-    return;
   }
-  last->size = own_share_of_last_cache(second->size, last->size);
-  last->part = true;
-  cpu.measured["cpu.hierarchy.caches.L3.size"] =
-      "of this cache, which others use as well, the size that a pointer chase finds";
 }
 
 Seconds half_way(const std::vector<AgedLoad>& loads, Seconds outside) {

@@ -12,8 +12,7 @@ namespace foretrain {
 void measure_cores(DetectedCpu& cpu);
 /// How many processors are threads of one core: virtual machines are often told that each is a core.
 void measure_threads(DetectedCpu& cpu);
-/// What this machine has of a last cache that other virtual machines fill as well: how long it keeps data, or else how
-/// much of it is found.
+/// For how long a last cache that other virtual machines fill as well keeps data.
 void measure_last_cache(DetectedCpu& cpu);
 
 /// A load's time from data that no load had asked for during `age`.

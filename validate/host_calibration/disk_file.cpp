@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -55,48 +53,6 @@ void write_noise(int file, std::size_t size) {
   fsync(file);
 }
 
-class Requests {
- public:
-  Requests(const DiskFile& file, const DiskPattern& pattern, Seconds duration)
-      : file_(pattern.direct ? file.raw() : file.cached()),
-        blocks_(file.size() / static_cast<std::size_t>(pattern.block.value())),
-        block_(static_cast<std::size_t>(pattern.block.value())),
-        pattern_(pattern),
-        end_(now() + duration.value()) {}
-
-  /// One thread's requests until the time is up.
-  void run(std::size_t thread, std::size_t threads) {
-    const HostMemory buffer = host_memory(block_, false);  // direct requests need whole pages
-    std::fill_n(buffer.get(), block_, static_cast<std::byte>(thread + 1));
-    std::uint64_t state = thread + 1;
-    const std::size_t part = std::max<std::size_t>(1, blocks_ / threads);
-    // In order through the page cache each byte is read once: a second pass would find all of it there.
-    const bool once = !pattern_.direct && pattern_.order == AccessOrder::sequential;
-    for (std::size_t i = 0; error_ == 0 && now() < end_ && !(once && i == part); ++i) {
-      const std::size_t place =
-          pattern_.order == AccessOrder::random ? split_mix(state) % blocks_ : (thread * part + i % part) % blocks_;
-      const auto offset = static_cast<off_t>(place * block_);
-      const ssize_t moved =
-          pattern_.write ? pwrite(file_, buffer.get(), block_, offset) : pread(file_, buffer.get(), block_, offset);
-      if (moved != static_cast<ssize_t>(block_) && errno != EINTR) error_ = errno == 0 ? EIO : errno;
-      ++done_;
-    }
-  }
-
-  [[nodiscard]] std::size_t done() const { return done_; }
-  void throw_if_failed() const {
-    if (error_ != 0) throw_system_error("a request to the disk", error_);
-  }
-
- private:
-  int file_;
-  std::size_t blocks_, block_;
-  const DiskPattern& pattern_;
-  double end_;
-  std::atomic<std::size_t> done_{0};
-  std::atomic<int> error_{0};
-};
-
 }  // namespace
 
 DiskFile::DiskFile(const std::string& folder, Bytes size)
@@ -109,8 +65,6 @@ DiskFile::DiskFile(const std::string& folder, Bytes size)
   unlink(name.c_str());
   write_noise(cached(), size_);
 }
-
-void DiskFile::drop_cache() const { posix_fadvise(cached(), 0, 0, POSIX_FADV_DONTNEED); }
 
 Bytes DiskFile::read_ahead() const {
   struct stat status {};
@@ -126,17 +80,37 @@ Bytes DiskFile::read_ahead() const {
 }
 
 BytesPerSecond measure_access(const DiskFile& file, const DiskPattern& pattern, Seconds duration) {
-  if (!pattern.direct) file.drop_cache();
-  Requests requests(file, pattern, duration);
-  const double start = now();
+  if (!pattern.direct) posix_fadvise(file.cached(), 0, 0, POSIX_FADV_DONTNEED);
+  const auto block = static_cast<std::size_t>(pattern.block.value()), blocks = file.size() / block;
   const auto depth = static_cast<std::size_t>(std::max(1.0, pattern.queue_depth));
+  const std::size_t part = std::max<std::size_t>(1, blocks / depth);
+  const bool random = pattern.order == AccessOrder::random;
+  // In order through the page cache each byte is read once: a second pass would find all of it there.
+  const bool once = !pattern.direct && !random;
+  std::atomic<std::size_t> done{0};
+  std::atomic<int> error{0};
+  const double start = now(), end = start + duration.value();
+  const auto run = [&](std::size_t thread) {
+    const HostMemory buffer = host_memory(block, false);  // direct requests need whole pages
+    std::fill_n(buffer.get(), block, static_cast<std::byte>(thread + 1));
+    std::uint64_t state = thread + 1;
+    for (std::size_t i = 0; error == 0 && now() < end && !(once && i == part); ++i) {
+      const std::size_t place = random ? split_mix(state) % blocks : (thread * part + i % part) % blocks;
+      const auto offset = static_cast<off_t>(place * block);
+      const int to = pattern.direct ? file.raw() : file.cached();
+      const ssize_t moved =
+          pattern.write ? pwrite(to, buffer.get(), block, offset) : pread(to, buffer.get(), block, offset);
+      if (moved != static_cast<ssize_t>(block) && errno != EINTR) error = errno == 0 ? EIO : errno;
+      ++done;
+    }
+  };
   {
     std::vector<std::jthread> others;
-    for (std::size_t t = 1; t < depth; ++t) others.emplace_back([&, t] { requests.run(t, depth); });
-    requests.run(0, depth);
+    for (std::size_t thread = 1; thread < depth; ++thread) others.emplace_back(run, thread);
+    run(0);
   }
-  requests.throw_if_failed();
-  return pattern.block * number(requests.done()) / Seconds(now() - start);
+  if (error != 0) throw_system_error("a request to the disk", error);
+  return pattern.block * number(done.load()) / Seconds(now() - start);
 }
 
 Seconds measure_cached_read(const DiskFile& file, Bytes block) {
@@ -154,25 +128,6 @@ Seconds measure_cached_read(const DiskFile& file, Bytes block) {
   const double start = now();
   walk();
   return Seconds((now() - start) / number(blocks));
-}
-
-Seconds measure_fault(const DiskFile& file) {
-  constexpr std::size_t page = 4096;
-  measure_cached_read(file, Bytes(65536.0));
-  const std::size_t size = std::min<std::size_t>(file.size(), 32U << 20U);
-  void* mapping = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.cached(), 0);
-  if (mapping == MAP_FAILED) throw_system_error("mapping the file");
-  const auto* bytes = static_cast<const volatile char*>(mapping);
-  struct rusage before {
-  }, after{};
-  getrusage(RUSAGE_SELF, &before);
-  const double start = now();
-  for (std::size_t at = 0; at < size; at += page) (void)bytes[at];
-  const double time = now() - start;
-  getrusage(RUSAGE_SELF, &after);
-  munmap(mapping, size);
-  const long faults = after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
-  return Seconds(time / number(std::max(1L, faults)));
 }
 
 }  // namespace foretrain

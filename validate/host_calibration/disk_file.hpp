@@ -22,8 +22,6 @@ class DiskFile {
   /// Past the page cache where the file system lets it, else the same as cached().
   [[nodiscard]] int raw() const { return direct() ? direct_.number() : cached(); }
   [[nodiscard]] int cached() const { return cached_.number(); }
-  /// Asks the kernel to forget what it holds of the file.
-  void drop_cache() const;
   /// How far the kernel reads ahead on the file's disk; 128 KiB where it does not say.
   [[nodiscard]] Bytes read_ahead() const;
 
@@ -38,9 +36,7 @@ class DiskFile {
 /// dropped before, and in order only once over the file. Throws std::system_error when a request fails.
 BytesPerSecond measure_access(const DiskFile& file, const DiskPattern& pattern, Seconds duration);
 
-/// Time of one read of `block` bytes that are in the page cache, and of one fault of a mapping that maps what is in the
-/// page cache, walking over the file.
+/// Time of one read of `block` bytes that are in the page cache, walking over the file.
 Seconds measure_cached_read(const DiskFile& file, Bytes block);
-Seconds measure_fault(const DiskFile& file);
 
 }  // namespace foretrain

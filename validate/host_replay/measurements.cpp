@@ -16,7 +16,6 @@
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
-#include "model/hardware/transport.hpp"
 
 namespace foretrain {
 
@@ -75,16 +74,6 @@ ordered_json to_value(const HostMeasurement& run) {
   return value;
 }
 
-ordered_json to_value(const ProbeMeasurement& probe) {
-  return {{"protocol", probe.protocol},
-          {"payload_bytes", probe.payload.value()},
-          {"rate_bytes_per_second", probe.rate.value()},
-          {"wire_bytes", probe.wire_bytes},
-          {"packets", probe.packets},
-          {"returned_bytes", probe.returned_bytes},
-          {"samples", rounded_times(probe.samples)}};
-}
-
 HostMeasurement run_from(const json& value) {
   HostMeasurement run;
   run.name = value.at("case");
@@ -110,13 +99,6 @@ HostMeasurement run_from(const json& value) {
                          Seconds(task.at(5)), Seconds(task.at(6))});
   }
   return run;
-}
-
-ProbeMeasurement probe_from(const json& value) {
-  return {
-      value.at("protocol"),      Bytes(value.at("payload_bytes")), BytesPerSecond(value.at("rate_bytes_per_second")),
-      value.at("samples"),       value.at("wire_bytes"),           value.at("packets"),
-      value.at("returned_bytes")};
 }
 
 }  // namespace
@@ -151,13 +133,6 @@ HostMachine machine_from(const json& value) {
 
 std::string describe(const HostMachine& machine) {
   return fmt::format("{} with {} cores, {}", machine.processor, machine.cores, machine.kernel);
-}
-
-Bytes model_wire_bytes(const std::string& protocol, Bytes payload) {
-  Transport transport;
-  transport.protocol = protocol == "udp" ? Protocol::udp : Protocol::tcp;
-  transport.link_layer = LinkLayer::ethernet_in_software;
-  return wire_bytes(payload, transport);
 }
 
 Seconds HostMeasurement::median() const { return Seconds(foretrain::median(samples)); }
@@ -206,8 +181,6 @@ std::string to_json(const HostMeasurements& measurements) {
   ordered_json document = {{"kind", kind}, {"machine", to_value(measurements.machine)}};
   document["runs"] = ordered_json::array();
   for (const HostMeasurement& run : measurements.runs) document["runs"].push_back(to_value(run));
-  document["probes"] = ordered_json::array();
-  for (const ProbeMeasurement& probe : measurements.probes) document["probes"].push_back(to_value(probe));
   return one_entry_a_line(document);
 }
 
@@ -216,21 +189,17 @@ HostMeasurements read_host_measurements(const std::string& path) {
   read_measured(path, kind, "replay", [&](const json& document) {
     result.machine = machine_from(document.at("machine"));
     for (const json& run : document.at("runs")) result.runs.push_back(run_from(run));
-    for (const json& probe : document.at("probes")) result.probes.push_back(probe_from(probe));
   });
   return result;
 }
 
 std::string plan_hash(const ReplayPlan& plan) {
   const WorkerTask& task = plan.task;
-  ordered_json text = {name(task.executor),
+  ordered_json text = {own_executor,
                        task.algorithm,
                        task.hosts,
                        task.ranks,
                        task.elements,
-                       task.keys,
-                       task.iterations,
-                       task.bound,
                        task.repetitions,
                        plan.uplinks.hosts_per_leaf,
                        plan.uplinks.rate.value()};

@@ -33,6 +33,10 @@ void read_measured(const std::string& path, const std::string& kind, const std::
 /// "Intel Xeon Processor, 2 cores, Linux 6.1".
 std::string describe(const HostMachine& machine);
 
+/// Whose measurements are made here: schedules and step graphs by own processes over TCP. Tables also hold those of
+/// others (gloo, mpi, server).
+inline constexpr const char* own_executor = "own";
+
 /// The cores were so busy that they, and not the cards, may have set the time.
 inline constexpr double busy_limit = 0.9;
 
@@ -67,26 +71,10 @@ struct HostMeasurement {
   [[nodiscard]] double error() const { return predicted / median() - 1.0; }
 };
 
-/// Cost of single messages between two hosts.
-struct ProbeMeasurement {
-  std::string protocol;         ///< "tcp", "udp", "round trip"
-  Bytes payload;                ///< of one message
-  BytesPerSecond rate;          ///< of the cards
-  std::vector<double> samples;  ///< seconds per message, or half a round trip
-  double wire_bytes = 0.0;      ///< per message, in its direction, as the card counts
-  double packets = 0.0;         ///< per message
-  double returned_bytes = 0.0;  ///< per message, against its direction: acknowledgements
-};
-
 struct HostMeasurements {
   HostMachine machine;
   std::vector<HostMeasurement> runs;
-  std::vector<ProbeMeasurement> probes;
 };
-
-/// Bytes of a message between hosts by the packet model, in the message's direction, as Linux counts them on virtual
-/// links. `protocol` as in ProbeMeasurement.
-Bytes model_wire_bytes(const std::string& protocol, Bytes payload);
 
 std::string to_json(const HostMeasurements& measurements);
 /// Throws ScenarioError naming the file when it holds no measurements of hosts.

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
@@ -25,24 +23,14 @@ constexpr int least_segments = 4;
 
 int next_number = 0;
 
-/// Runs a program, which must succeed. Throws UsageError with what it said.
-FilterResult run_command(const std::vector<std::string>& command, const std::string& input = "") {
-  FilterResult result;
-  try {
-    result = run_filter(command, input);
-  } catch (const std::system_error& error) {
-    throw UsageError(fmt::format("{}: {}", command.front(), error.code().message()));
-  }
-  if (result.status == 0) return result;
-  throw_if_interrupted();
-  throw UsageError(std::string(trim(result.errors)));
-}
-
-/// One of the script's tasks for these namespaces.
+/// One of the script's tasks for these namespaces, which must succeed. Throws UsageError with what it said.
 void run_script(const char* task, const std::vector<std::string>& words, const std::string& input = "") {
   std::vector<std::string> command = {"sh", "-c", std::string(hosts_script()), "hosts.sh", task};
   command.insert(command.end(), words.begin(), words.end());
-  run_command(command, input);
+  const FilterResult result = run_filter(command, input);
+  if (result.status == 0) return;
+  throw_if_interrupted();
+  throw UsageError(std::string(trim(result.errors)));
 }
 
 }  // namespace
@@ -94,19 +82,6 @@ void HostLab::shape(const std::vector<HostRate>& hosts, const Uplinks& uplinks) 
              {names_.front(), fmt::format("{}", least_segments), fmt::format("{}", uplinks.hosts_per_leaf),
               fmt::format("{:.0f}", uplinks.rate.value())},
              cards);
-}
-
-void HostLab::set_offload(bool joined) const {
-  const std::string word = joined ? "on" : "off";
-  for (int host = 0; host < hosts(); ++host) {
-    run_command({"ip", "netns", "exec", name(host), "ethtool", "-K", "eth0", "tso", word, "gso", word});
-  }
-}
-
-HostLab::Counters HostLab::counters(int host) const {
-  const FilterResult result = run_command({"ip", "-n", name(host), "-s", "-j", "link", "show", "dev", "eth0"});
-  const nlohmann::json link = nlohmann::json::parse(result.output).at(0).at("stats64");
-  return {link.at("tx").at("bytes"), link.at("tx").at("packets"), link.at("rx").at("bytes")};
 }
 
 void HostLab::remove() noexcept {

@@ -49,14 +49,6 @@ class HostLab {
 
   /// Changes what cards and cables let through, without making the hosts anew.
   void shape(const std::vector<HostRate>& hosts, const Uplinks& uplinks = {});
-  /// Lets the cards' drivers join segments (the default), or sends each as a packet of its own: interface counters then
-  /// count every header.
-  void set_offload(bool joined) const;
-  /// What a host's card has sent and received, headers included.
-  struct Counters {
-    double sent_bytes = 0.0, sent_packets = 0.0, received_bytes = 0.0;
-  };
-  [[nodiscard]] Counters counters(int host) const;
 
  private:
   void remove() noexcept;

@@ -1,37 +1,9 @@
 #include "validate/host_replay/replay.hpp"
 
-#include <algorithm>
-#include <limits>
-
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
-
-namespace {
-
-/// Of workers that do not wait for each other: until the first one is done, in which time as many exchanges end as
-/// there are workers; without the first half, in which fast ones run ahead as far as they may.
-std::vector<double> rounds(const WorkerTask& task, const std::vector<std::vector<TaskSpan>>& spans) {
-  std::vector<double> ends, result;
-  double first_done = std::numeric_limits<double>::infinity();
-  for (int rank = 0; rank < task.ranks; ++rank) {
-    double last = 0.0;
-    for (std::size_t i = 0; i < spans[at_index(rank)].size(); ++i) {
-      if (task.steps[at_index(rank)][i].exchange >= 0) ends.push_back(last = spans[at_index(rank)][i].end);
-    }
-    first_done = std::min(first_done, last);
-  }
-  std::erase_if(ends, [&](double end) { return end > first_done; });
-  std::ranges::sort(ends);
-  const std::size_t workers = at_index(task.ranks);
-  for (std::size_t i = ends.size() / 2 + workers; i < ends.size(); i += workers) {
-    result.push_back(ends[i] - ends[i - workers]);
-  }
-  return result;
-}
-
-}  // namespace
 
 HostReplayer::HostReplayer() {
   if (const std::string why = why_no_namespaces(); !why.empty()) throw UsageError("cannot replay here: " + why);
@@ -54,7 +26,7 @@ HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
     measured.execution = plan.graph->execution(samples.spans);
     measured.waiting = plan.graph->waiting(*measured.execution);
   }
-  measured.executor = name(plan.task.executor);
+  measured.executor = own_executor;
   measured.algorithm = plan.task.algorithm;
   measured.ranks = plan.task.ranks;
   measured.servers = plan.task.servers();
@@ -64,7 +36,7 @@ HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
   measured.size = plan.sent;
   measured.rate = plan.hosts.front().out;
   measured.plan = plan_hash(plan);
-  measured.samples = plan.task.iterations > 1 ? rounds(plan.task, samples.spans) : samples.seconds;
+  measured.samples = samples.seconds;
   measured.busy = samples.busy;
   return measured;
 }

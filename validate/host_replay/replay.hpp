@@ -38,9 +38,6 @@ class HostReplayer {
 
   /// Throws ReplayError, Interrupted, UsageError. Fills in everything but name, group and prediction.
   HostMeasurement run(const ReplayPlan& plan);
-  /// A message between two hosts by "tcp", "udp", or as "round trip" by TCP. Segments are not joined when bytes are
-  /// counted.
-  ProbeMeasurement probe(const std::string& protocol, Bytes payload, BytesPerSecond rate);
 
  private:
   const HostLab& lab_for(const std::vector<HostRate>& hosts, const Uplinks& uplinks);

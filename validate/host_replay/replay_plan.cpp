@@ -25,7 +25,7 @@ constexpr double longest_repetition = 60.0;  // seconds
 
 /// A training step, or a collective as a step that is nothing else. All-reduces by a schedule that the user names or by
 /// servers are no tasks but sums.
-StepPlan step_of(const Scenario& scenario, HostExecutor executor) {
+StepPlan step_of(const Scenario& scenario) {
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) return plan_step(scenario);
   const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload);
   if (collective == nullptr) {
@@ -33,10 +33,6 @@ StepPlan step_of(const Scenario& scenario, HostExecutor executor) {
                   "workload.train or workload.collective");
   }
   const bool sums = collective->operation == CollectiveOperation::all_reduce;
-  if (!sums && executor != HostExecutor::own) {
-    refuse_replay(scenario, "workload.collective.operation", fmt::format("{} runs all-reduces alone", name(executor)),
-                  "all_reduce, or --executor own");
-  }
   const double size = collective->size.value();
   if (size < 4.0 || size > largest_message || std::fmod(size, 4.0) != 0.0) {
     refuse_replay(scenario, "workload.collective.size", fmt::format("{:.0f} B", size),
@@ -166,37 +162,26 @@ Exchange exchange_of(const Schedule& schedule, std::int64_t elements) {
   return exchange;
 }
 
-/// The schedule that the task's processes carry out, or how the store is cut.
-void add_sums(const Scenario& scenario, const ReplayOptions& options, WorkerTask& task) {
+/// The schedule that the task's processes carry out.
+void add_sums(const Scenario& scenario, WorkerTask& task) {
   const Sync& sync = scenario.plan.sync;
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
   const std::string key = trains ? "plan.sync.algorithm" : "workload.collective.algorithm";
   const std::string algorithm(name(sync.algorithm));
   const Algorithm& own = algorithm_of(sync.algorithm);
-  if (!own.has(CollectiveOperation::all_reduce)) {
-    refuse_replay(scenario, key, "`auto` leaves it to the library",
+  if (own.build == nullptr) {
+    refuse_replay(scenario, key, "`" + algorithm + "` leaves it to the library",
                   "the algorithm to run: ring, tree, parameter_server, …");
   }
   task.hosts = hosts_of(scenario, task.ranks);
-  if (options.executor == HostExecutor::server) {
-    if (sync.algorithm != SyncAlgorithm::parameter_server) {
-      refuse_replay(scenario, key, "the key-value servers run no " + algorithm, "parameter_server");
-    }
-    task.keys = options.keys > 0 ? options.keys : task.keys * task.servers();
-    if (task.exchanges.empty()) task.exchanges.emplace_back();
-  } else {
-    if (task.iterations > 1) {
-      refuse_replay(scenario, "plan.sync.consistency", "schedules wait for every worker",
-                    "synchronous, or --executor server");
-    }
-    const Schedule schedule = own.schedule(CollectiveOperation::all_reduce, task.ranks, shape_of(scenario));
-    if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
-      refuse_replay(scenario, key, algorithm + " needs more than hosts",
-                    "an algorithm of ranks and servers: ring, tree, parameter_server, …");
-    }
-    task.exchanges = {exchange_of(schedule, task.elements)};
+  const Schedule schedule = own.schedule(CollectiveOperation::all_reduce, task.ranks, shape_of(scenario));
+  if (schedule.servers != task.servers()) {
+    refuse_replay(scenario, key, algorithm + " needs more than hosts",
+                  "an algorithm of ranks and servers: ring, tree, parameter_server, …");
   }
-  task.steps.resize(task.hosts.size(), std::vector<StepTask>(at_index(task.iterations), StepTask{0, 0.0, 0, {}}));
+  task.exchanges = {exchange_of(schedule, task.elements)};
+  // Steps with servers have their tasks already; servers, and ranks of a collective, have that one exchange.
+  task.steps.resize(task.hosts.size(), {StepTask{0, 0.0, 0, {}}});
 }
 
 }  // namespace
@@ -204,7 +189,7 @@ void add_sums(const Scenario& scenario, const ReplayOptions& options, WorkerTask
 ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   check_cluster(scenario);
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
-  StepPlan step = step_of(scenario, options.executor);
+  StepPlan step = step_of(scenario);
   ReplayPlan plan;
   plan.sent = step.sent();
   if (plan.sent.value() > largest_message) {
@@ -221,23 +206,16 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   plan.graph = step.graph;
   plan.task = std::move(step.task);
   WorkerTask& task = plan.task;
-  task.executor = options.executor;
   task.algorithm = name(scenario.plan.sync.algorithm);
   if (task.elements > 0) {
-    add_sums(scenario, options, task);
+    add_sums(scenario, task);
   } else {
-    if (options.executor == HostExecutor::server) {
-      refuse_replay(scenario, "plan.sync.algorithm", "the key-value servers run no " + task.algorithm,
-                    "parameter_server");
-    }
     task.hosts.resize(at_index(task.ranks));
     std::iota(task.hosts.begin(), task.hosts.end(), 0);
   }
   plan.background = background_of(scenario);
   task.repetitions = repetitions_for(options);
-  if (task.iterations > 1) task.repetitions = 1, task.warmup = 0;  // iterations are repetitions
-  const double predicted = options.predicted.value() * task.iterations;
-  task.timeout = 20.0 + 5.0 * predicted * (task.repetitions + task.warmup);
+  task.timeout = 20.0 + 5.0 * options.predicted.value() * (task.repetitions + task.warmup);
   return plan;
 }
 

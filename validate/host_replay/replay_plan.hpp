@@ -13,9 +13,7 @@ namespace foretrain {
 
 /// What a replay needs besides the scenario.
 struct ReplayOptions {
-  HostExecutor executor = HostExecutor::own;
   int repetitions = 0;  ///< 0: as many as take about a second and a half, 3 to 15
-  int keys = 0;         ///< server: 0 means one per server, or of servers that wait for nobody as many as predicted
   Seconds predicted;    ///< of one repetition, for repetitions and patience
 };
 

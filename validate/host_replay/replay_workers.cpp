@@ -60,7 +60,7 @@ std::vector<Process> start(const HostLab& lab, const WorkerTask& task, const std
   std::vector<Process> processes;
   for (int i = 0; i < task.processes(); ++i) {
     const auto run = [&task, &folder, &barrier, i] {
-      const WorkerTimes times = work(task, i, barrier);
+      const WorkerTimes times = run_exchanges(task, i, barrier);
       write_file(times_file(folder, i), json{times.seconds, times.busy, times.spans}.dump());
     };
     processes.push_back(on_host(lab, task.hosts[at_index(i)], run, [&](const char* why) { barrier.fail(i, why); }));
@@ -110,7 +110,7 @@ void wait_for(const WorkerTask& task, std::vector<Process> running, const Proces
 
 /// Sends over one connection until it is ended, no faster than `rate` where that is not zero.
 void send_background(int host, int port, BytesPerSecond rate) {
-  const Descriptor end = new_socket(SOCK_STREAM);
+  const Descriptor end = new_socket();
   const sockaddr_in peer = socket_address(host, port);
   const auto paced = static_cast<std::uint32_t>(std::min(rate.value(), 4294967295.0));
   if (paced > 0) setsockopt(end.number(), SOL_SOCKET, SO_MAX_PACING_RATE, &paced, sizeof paced);

@@ -33,14 +33,14 @@ sockaddr_in socket_address(int host, int port) {
   return name;
 }
 
-Descriptor new_socket(int type) {
-  Descriptor made(socket(AF_INET, type | SOCK_CLOEXEC, 0));
+Descriptor new_socket() {
+  Descriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!made.open()) throw_system_error("socket");
   return made;
 }
 
 Descriptor listen_at(int host, int port, int count) {
-  Descriptor waiting = new_socket(SOCK_STREAM);
+  Descriptor waiting = new_socket();
   const int on = 1;
   setsockopt(waiting.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const sockaddr_in address = socket_address(host, port);
@@ -60,7 +60,7 @@ std::vector<Descriptor> connect_with(const WorkerTask& task, int process, const 
   const std::int32_t self = process;
   for (const int peer : peers) {
     if (peer > process) continue;  // the higher number calls
-    Descriptor made = new_socket(SOCK_STREAM);
+    Descriptor made = new_socket();
     const sockaddr_in address = socket_address(host_of(peer), port_of(peer));
     if (connect(made.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         ::send(made.number(), &self, sizeof self, 0) != sizeof self) {

@@ -16,7 +16,7 @@ constexpr int port_of(int process) { return 20000 + process; }
 /// The name of a port of a host.
 sockaddr_in socket_address(int host, int port);
 /// Throws std::system_error where there can be none.
-Descriptor new_socket(int type);
+Descriptor new_socket();
 /// Waits there for `count` calls, by TCP. Throws std::system_error.
 Descriptor listen_at(int host, int port, int count);
 

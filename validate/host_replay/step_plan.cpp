@@ -173,36 +173,27 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
 
 StepTask busy(Seconds time) { return {0, time.value(), -1, {}}; }
 
-/// Until workers are as far apart as they get, and as long again.
-constexpr int iterations_apart = 12;
-
 /// A step by servers: passes, then all gradients there and all weights back.
 StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
   const Sync& sync = scenario.plan.sync;
+  if (store.consistency != Sync::Consistency::synchronous) {
+    refuse_replay(scenario, "plan.sync.consistency", "schedules wait for every worker",
+                  "synchronous; validate/pytorch measures other servers");
+  }
   if (sync.overlap) {
     refuse_replay(scenario, "plan.sync.overlap", "workers of a replay push when their backward pass is over", "false");
   }
   StepPlan plan;
   WorkerTask& task = plan.task;
   task.ranks = store.worker_count();
-  task.exchanges.emplace_back();  // with the store
   double parameters = 0.0;
   for (const ParameterStore::KeyGroup& group : store.groups) {
     for (const double on_server : group.parameters) parameters += on_server;
   }
   task.elements = static_cast<std::int64_t>(parameters * store.gradient.value() / sizeof(float));
-  if (store.consistency != Sync::Consistency::synchronous) {
-    task.keys = static_cast<int>(store.groups.size());
-    task.iterations = iterations_apart;
-    task.bound = store.consistency == Sync::Consistency::bounded ? store.staleness : WorkerTask::unbounded;
-  }
   for (int worker = 0; worker < task.ranks; ++worker) {
-    std::vector<StepTask>& tasks = task.steps.emplace_back();
-    for (int iteration = 0; iteration < task.iterations; ++iteration) {
-      tasks.push_back(busy(store.compute().total() * store.mean_factor(worker)));
-      tasks.push_back({0, 0.0, 0, {}});
-      tasks.push_back(busy(store.host_between_steps));
-    }
+    task.steps.push_back(
+        {busy(store.compute().total() * store.mean_factor(worker)), {0, 0.0, 0, {}}, busy(store.host_between_steps)});
   }
   return plan;
 }

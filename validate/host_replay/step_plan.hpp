@@ -28,7 +28,7 @@ struct StepOfRanks {
 
 /// What the processes do in a step, but for where they run and how often they repeat it.
 struct StepPlan {
-  WorkerTask task;                           ///< its keys: servers that wait for nobody: that a server answers apart
+  WorkerTask task;
   std::shared_ptr<const StepOfRanks> graph;  ///< nothing where servers hold the weights
 
   /// That the rank which sends most sends.
@@ -39,8 +39,8 @@ struct StepPlan {
 [[noreturn]] void refuse_replay(const Scenario& scenario, const std::string& key, const std::string& got,
                                 const std::string& expected);
 
-/// Of any plan whose ranks exchange what they hold by collectives and messages; or with servers, after the passes:
-/// where these are not synchronous, of many steps. Throws ScenarioError at the key that cannot be replayed.
+/// Of any plan whose ranks exchange what they hold by collectives and messages; or with synchronous servers, after the
+/// passes. Throws ScenarioError at the key that cannot be replayed.
 StepPlan plan_step(const Scenario& scenario);
 
 /// A collective alone, as the one task of a step.

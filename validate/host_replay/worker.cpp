@@ -1,7 +1,6 @@
 #include "validate/host_replay/worker.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -21,7 +20,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
-#include "model/base/text.hpp"
 #include "model/collectives/schedule.hpp"
 #include "validate/measure/clock.hpp"
 
@@ -173,12 +171,6 @@ WorkerTimes measure(const WorkerTask& task, int process, ProcessBarrier& barrier
   return times;
 }
 
-WorkerTimes work(const WorkerTask& task, int process, ProcessBarrier& barrier) {
-  if (task.datagrams > 0) return run_datagrams(task, process, barrier);
-  return task.executor == HostExecutor::server ? run_store(task, process, barrier)
-                                               : run_exchanges(task, process, barrier);
-}
-
 std::vector<TaskSpan> run_step(const std::vector<StepTask>& tasks, const std::function<void(const StepTask&)>& carry) {
   return tasks.empty() ? std::vector<TaskSpan>() : RunningStep(tasks, carry).run();
 }
@@ -189,12 +181,6 @@ void check_sums(const WorkerTask& task, const std::vector<float>& values) {
     if (values[at_index(i)] == expected) continue;
     throw std::runtime_error(fmt::format("wrong sum: value {} is {}, not {}", i, values[at_index(i)], expected));
   }
-}
-
-HostExecutor parse_executor(const std::string& word) {
-  if (const auto executor = value_of<HostExecutor>(word)) return *executor;
-  const auto& words = names_of<HostExecutor>;
-  throw UsageError(fmt::format("there is no executor {}; write {}", word, or_list({words.begin(), words.end()})));
 }
 
 ValueRange values_of(std::int64_t elements, int parts, int part, int count) {

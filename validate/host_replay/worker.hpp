@@ -48,31 +48,15 @@ struct Timed {
 /// Warm-up and repetitions with a barrier before each.
 WorkerTimes measure(const WorkerTask& task, int process, ProcessBarrier& barrier, const Timed& timed);
 
-/// The part of one process. Throws std::exception.
-WorkerTimes work(const WorkerTask& task, int process, ProcessBarrier& barrier);
-
 /// One process's part of steps: its tasks, each when those that it waits for are done. A task that computes lets its
 /// time pass: what computes is no part of these hosts, whose own cores are shared by all and carry messages alone.
 /// `carry` takes part in an exchange; called from the thread of the task's stream. Throws what `carry` throws.
 std::vector<TaskSpan> run_step(const std::vector<StepTask>& tasks, const std::function<void(const StepTask&)>& carry);
 
-/// A process's messages of the task's exchanges, over TCP, or values that ranks add up by them. Within a phase all
-/// messages move at the same time, those between the same two processes one after the other; a process goes on to the
-/// next phase when its own are done. Each message is checked to be the one expected, and sums to be right.
+/// The part of one process: its messages of the task's exchanges, over TCP, or values that ranks add up by them. Within
+/// a phase all messages move at the same time, those between the same two processes one after the other; a process goes
+/// on to the next phase when its own are done. Sums are checked to be right.
 WorkerTimes run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier);
-
-/// One participant's part of the project's parameter server, a key-value store over TCP with push and pull: ranks are
-/// workers, the others servers.
-///
-/// The values are cut into keys; key k lives on server k mod servers. A worker pushes key after key and asks for each
-/// at once; the server adds up what the workers push and answers when all of them have, or with a bound when none is
-/// further behind than that. With one key per server, pulls begin when all pushes have ended, as in the schedule
-/// parameter_server; with several, they overlap. Source of the interface: Li et al., "Scaling distributed machine
-/// learning with the parameter server", OSDI 2014.
-WorkerTimes run_store(const WorkerTask& task, int process, ProcessBarrier& barrier);
-
-/// Messages by UDP from process 0 to process 1, cut into datagrams, every 50 of which are answered by one byte.
-WorkerTimes run_datagrams(const WorkerTask& task, int process, ProcessBarrier& barrier);
 
 /// Throws std::runtime_error naming the first wrong value.
 void check_sums(const WorkerTask& task, const std::vector<float>& values);

@@ -1,12 +1,9 @@
-#include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <set>
-#include <stdexcept>
 
 #include "model/base/number.hpp"
 #include "validate/host_replay/sockets.hpp"
@@ -22,7 +19,6 @@ constexpr std::size_t added_at_once = std::size_t{256} << 10U;  // received, the
 struct Moving {
   char* memory = nullptr;
   std::size_t bytes = 0;
-  bool numbered = false;  ///< it begins with its number among the messages of its sender
   float* sums = nullptr;  ///< to which its values are added as they come
   std::size_t done = 0, added = 0;
 };
@@ -31,16 +27,12 @@ struct Peer {
   int process = 0;
   Descriptor socket = {};
   std::vector<char> out = {}, in = {};  ///< of messages that mean nothing, and of values to be added
-  std::int64_t sent = 0, received = 0;  ///< numbered messages
   std::deque<Moving> leaving = {}, coming = {};
 
   void send_some() {
     Moving& moving = leaving.front();
-    if (moving.numbered) std::memcpy(moving.memory, &sent, std::min(moving.bytes, sizeof sent));
     moving.done += send_bytes(socket, moving.memory + moving.done, moving.bytes - moving.done, MSG_DONTWAIT, process);
-    if (moving.done < moving.bytes) return;
-    if (moving.numbered) ++sent;
-    leaving.pop_front();
+    if (moving.done == moving.bytes) leaving.pop_front();
   }
 
   void receive_some() {
@@ -49,12 +41,7 @@ struct Peer {
     if (moving.sums != nullptr) wanted = std::min(wanted, added_at_once);
     moving.done += receive_bytes(socket, moving.memory + moving.done, wanted, MSG_DONTWAIT, process);
     if (moving.sums != nullptr) add(moving);
-    if (moving.done < moving.bytes) return;
-    if (moving.numbered && std::memcmp(moving.memory, &received, std::min(moving.bytes, sizeof received)) != 0) {
-      throw std::runtime_error(fmt::format("another message than the one expected came from process {}", process));
-    }
-    if (moving.numbered) ++received;
-    coming.pop_front();
+    if (moving.done == moving.bytes) coming.pop_front();
   }
 
  private:
@@ -114,7 +101,7 @@ class Stream {
 
   Moving to_send(const Exchange::Phase& phase, const Exchange::Message& message) {
     const auto bytes = static_cast<std::size_t>(message.bytes);
-    if (message.values.count == 0) return {peers_.at(message.destination).out.data(), bytes, true};
+    if (message.values.count == 0) return {peers_.at(message.destination).out.data(), bytes};
     float* values = values_.data() + message.values.first;
     // Only what was there before the phase may leave: where something arrives at the same place, a copy is sent.
     const bool changes = std::ranges::any_of(phase.messages, [&](const Exchange::Message& other) {
@@ -127,9 +114,9 @@ class Stream {
   Moving to_receive(const Exchange::Message& message) {
     const auto bytes = static_cast<std::size_t>(message.bytes);
     char* memory = peers_.at(message.source).in.data();
-    if (message.values.count == 0) return {memory, bytes, true};
+    if (message.values.count == 0) return {memory, bytes};
     float* values = values_.data() + message.values.first;
-    if (message.adds) return {memory, bytes, false, values};
+    if (message.adds) return {memory, bytes, values};
     return {reinterpret_cast<char*>(values), bytes};
   }
 

@@ -5,15 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/base/words.hpp"
-
 namespace foretrain {
-
-/// Who carries a collective or a step out: schedules over TCP, or the key-value parameter server.
-enum class HostExecutor { own, server };
-
-/// Throws UsageError for another word.
-HostExecutor parse_executor(const std::string& word);
 
 /// Some of the fp32 values of a message.
 struct ValueRange {
@@ -56,20 +48,12 @@ struct TaskSpan {
 };
 
 struct WorkerTask {
-  HostExecutor executor = HostExecutor::own;
   std::string algorithm;   ///< as in scenarios
   std::vector<int> hosts;  ///< of each process: the ranks, then the servers
   int ranks = 0;
-  std::int64_t elements = 0;  ///< fp32 values that are summed
-  int keys = 1;               ///< server: the values are cut into this many keys, key k lives on server k mod servers
-  int iterations = 1;         ///< server: of every worker in a repetition
-  /// server: iterations by which a worker may be ahead of the slowest; 0: synchronous.
-  int bound = 0;
-  static constexpr int unbounded = 1 << 30;
-  std::vector<std::vector<StepTask>> steps;  ///< by process; server: an exchange is one with the store
+  std::int64_t elements = 0;                 ///< fp32 values that are summed
+  std::vector<std::vector<StepTask>> steps;  ///< by process
   std::vector<Exchange> exchanges;
-  int datagrams = 0;  ///< the first process sends these of `datagram_bytes` to the second, instead of a step
-  int datagram_bytes = 0;
   int warmup = 2;
   int repetitions = 5;
   double timeout = 60.0;  ///< seconds for everything

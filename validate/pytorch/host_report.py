@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measured training between hosts beside its prediction: steps, with and without an anchor, which of two plans is
-faster, waiting for others, memory, staleness.
+"""Of measured training between hosts what `foretrain validate` does not say: which of two plans is faster, waiting for
+others, staleness.
 
     python3 validate/pytorch/host_report.py CASES.csv [--foretrain build/foretrain]
 """
@@ -72,35 +72,10 @@ def waiting(row, foretrain):
     return number(row["predicted.step_time_s"]) - computed * 1e-6
 
 
-def errors_of(rows, factor=1.0):
-    return [number(row["predicted.step_time_s"]) * factor / number(row["measured.step_time"]) - 1.0 for row in rows]
-
-
 def line(name, errors, note=""):
     if errors:
         print(f"  {name:34} {len(errors):4}  {mean(map(abs, errors)):7.1%}  {mean(errors):+7.1%}  "
               f"{max(errors, key=abs):+7.1%}  {note}")
-
-
-def steps(rows):
-    print("steps                                   n    error     bias    worst")
-    groups = collections.OrderedDict()
-    for row in rows:
-        groups.setdefault(row["group"], []).append(row)
-    anchored = []
-    for name, members in groups.items():
-        line(name, errors_of(members))
-        by_model = collections.OrderedDict()
-        for row in members:
-            by_model.setdefault(row["workload.train.model"], []).append(row)
-        rest = []
-        for first, *others in by_model.values():
-            factor = number(first["measured.step_time"]) / number(first["predicted.step_time_s"])
-            rest += errors_of(others, factor)
-        line("  one run of each model known", rest)
-        anchored += rest
-    line("all", errors_of(rows))
-    line("  one run of each known", anchored)
 
 
 def samples(row):
@@ -143,7 +118,6 @@ def main():
     options = parser.parse_args()
     rows = predicted(options.table, options.foretrain)
     timed = [row for row in rows if row["measured.step_time"]]
-    steps(timed)
     pairs(timed)
     print("of the step                             n    error     bias    worst")
     waited = collections.OrderedDict()
@@ -154,9 +128,6 @@ def main():
     for group, errors in waited.items():
         line(group + ": waiting", [e for e, _ in errors],
              f"{sum(abs(e) > 0.15 for e, _ in errors)} beyond 15 %; {max(errors, key=lambda e: abs(e[0]))[1]}")
-    kept = [row for row in rows if row["measured.memory_per_gpu"]]
-    sizes = [number(row["predicted.memory_per_gpu_bytes"]) / number(row["measured.memory_per_gpu"]) - 1.0 for row in kept]
-    line("peak memory", sizes, f"{sum(abs(e) > 0.1 for e in sizes)} beyond 10 %")
     stale = []
     for row in timed:
         if row.get("replay.staleness"):

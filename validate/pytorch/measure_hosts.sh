@@ -34,7 +34,10 @@ $within "$python" validate/pytorch/$measures -o "$kept-$part.json" --operators "
   --table "$table" --minutes "${MINUTES:-20}" || status=$?
 [ $status -le 1 ] || exit $status
 "$foretrain" validate --cases "$table" -o "reports/gallery/host-$part.svg"
-[ $part = lifetime ] || "$python" validate/pytorch/host_report.py "$table" --foretrain "$foretrain"
+if [ $part != lifetime ]; then
+  "$foretrain" validate --cases "$table" --anchor 1  # the first of each model known
+  "$python" validate/pytorch/host_report.py "$table" --foretrain "$foretrain"
+fi
 if [ $part = training ]; then
   FORETRAIN=$foretrain validate/pytorch/plot_hosts.sh || echo "too little was measured for all pictures" >&2
 fi

@@ -6,10 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <set>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,11 +34,14 @@ const ConstantRow& known_constant(const std::string& name, const SourcePosition&
                       did_you_mean(nearest_constant(name), "a constant of the base calibration"));
 }
 
-void check_names(const Field& constants) {
+/// The rows of all constants that are stated.
+std::vector<const ConstantRow*> stated_rows(const Field& constants) {
   if (!constants.is_mapping()) constants.fail("constants are no mapping", "{ matmul.tensor_efficiency: { … }, … }");
+  std::vector<const ConstantRow*> rows;
   for (const YamlEntry& entry : constants.node().entries) {
-    (void)known_constant(entry.key, entry.where, constants.below(entry).path());
+    rows.push_back(&known_constant(entry.key, entry.where, constants.below(entry).path()));
   }
+  return rows;
 }
 
 Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
@@ -85,13 +86,7 @@ FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<
     result.covariance.push_back(std::move(values));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (result.covariance[i][i] < 0.0) rows[i].fail("a negative variance", "a variance of zero or more");
-    for (std::size_t j = 0; j < i; ++j) {
-      const double a = result.covariance[i][j], b = result.covariance[j][i];
-      if (std::abs(a - b) > 1e-6 * std::sqrt(result.covariance[i][i] * result.covariance[j][j])) {
-        rows[i].fail("not symmetric", "a symmetric matrix");
-      }
-    }
+    rows[i].fail_if(result.covariance[i][i] < 0.0, "a negative variance", "a variance of zero or more");
   }
   if (spread && spread->is_mapping()) {
     for (const YamlEntry& entry : spread->node().entries) {
@@ -134,29 +129,6 @@ void return_to_base(Calibration& calibration, bool same_generation) {
   if (!same_generation) calibration.fitted.reset();
 }
 
-/// The calibrations that are being read, each the base of the one before it.
-struct BasesBeingRead {
-  std::vector<std::string> files;
-};
-
-/// The base of a calibration, unless the way there leads back to it.
-Calibration load_base(const Field& named) {
-  const std::filesystem::path base = catalogue_file(CatalogueSection::calibration, named);
-  std::vector<std::string>& way = session().part<BasesBeingRead>().files;
-  way.push_back(named.where().file);
-  const auto leave = [](std::vector<std::string>* files) { files->pop_back(); };
-  const std::unique_ptr<std::vector<std::string>, decltype(leave)> until_read(&way, leave);
-  std::error_code unseen;
-  const auto again = std::ranges::find_if(
-      way, [&](const std::string& file) { return std::filesystem::equivalent(file, base, unseen); });
-  if (again != way.end()) {
-    named.fail(fmt::format("this calibration is its own base: {} → {}", fmt::join(std::vector(again, way.end()), " → "),
-                           *again),
-               "published");
-  }
-  return load_calibration(base);
-}
-
 /// `[ { gpu, precision, m, n, k, batch (= 1), transpose_a, transpose_b (= false), time, source }, … ]`
 std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
   std::vector<MeasuredMatmul> rows;
@@ -182,8 +154,10 @@ Calibration read_machine_calibration(const Field& document) {
               fmt::format("\"{}\", as `foretrain calibrate` writes it", calibration_format));
   }
   if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
-  Calibration calibration = load_base(file["base"]);
-  if (calibration.calibrated) file.fail("base", "the base is a calibration of a machine itself", "published");
+  const std::filesystem::path base = catalogue_file(CatalogueSection::calibration, file["base"]);
+  const bool of_machine = cached_yaml_file(base.string()).find("format") != nullptr;
+  file.fail_if(of_machine, "base", "the base is a calibration of a machine itself", "published");
+  Calibration calibration = load_calibration(base);
   calibration.name = file["name"].text();
   calibration.calibrated = read_gpu_entry(file);
   calibration.calibrated->base = file["base"].text();
@@ -198,15 +172,13 @@ Calibration read_machine_calibration(const Field& document) {
 }  // namespace
 
 std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration) {
-  check_names(constants);
   std::vector<std::string> names;
-  for (const YamlEntry& entry : constants.node().entries) {
-    const ConstantRow& row = *find_constant(entry.key);
-    const Constant stated = read_constant(row, constants.below(entry), each);
-    row.field(calibration) = stated.value;
-    const auto known = std::ranges::find(calibration.constants, row.name, &Constant::name);
+  for (const ConstantRow* row : stated_rows(constants)) {
+    const Constant stated = read_constant(*row, *constants.find(row->name), each);
+    row->field(calibration) = stated.value;
+    const auto known = std::ranges::find(calibration.constants, row->name, &Constant::name);
     if (known != calibration.constants.end()) *known = stated;
-    names.push_back(row.name);
+    names.push_back(row->name);
   }
   return names;
 }
@@ -228,7 +200,7 @@ Calibration read_calibration(const Field& document) {
   Calibration calibration;
   calibration.name = file["name"].text();
   const Field constants = file["constants"];
-  check_names(constants);
+  static_cast<void>(stated_rows(constants));
   for (const ConstantRow& row : calibration_rows()) {
     const auto stated = constants.find(row.name);
     if (!stated && row.optional) continue;

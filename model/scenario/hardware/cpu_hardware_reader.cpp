@@ -1,6 +1,7 @@
 // `cpu:` of a node, and the table of microarchitectures that its memory hierarchy is taken from.
 #include <fmt/format.h>
 
+#include <type_traits>
 #include <utility>
 
 #include "model/base/text.hpp"
@@ -24,29 +25,22 @@ class ClockedFigures {
  public:
   ClockedFigures(Hertz clock, FigureLog& log) : clock_(clock), log_(&log) {}
 
-  [[nodiscard]] Seconds time(const MappingReader& keys, std::string_view key) const {
+  template <typename Q>
+  [[nodiscard]] Q read(const MappingReader& keys, std::string_view key) const {
+    constexpr bool is_time = std::is_same_v<Q, Seconds>;
     const Field field = keys[key];
     log_->add(field);
-    if (const auto cycles = number_of(field, "cycles")) return *cycles / clock_;
-    return field.quantity<Seconds>();
-  }
-  [[nodiscard]] BytesPerSecond bandwidth(const MappingReader& keys, std::string_view key) const {
-    const Field field = keys[key];
-    log_->add(field);
-    if (const auto bytes = number_of(field, "B/cycle")) return Bytes(*bytes) * clock_;
-    return field.quantity<BytesPerSecond>();
+    const NumberAndUnit parts = field.parse(split_number_and_unit);
+    if (parts.unit != (is_time ? "cycles" : "B/cycle")) return field.quantity<Q>();
+    if (!(parts.number > 0.0 && parts.number <= 1e6)) {
+      field.fail(fmt::format("{} is no such figure of hardware", field.text()),
+                 fmt::format("for example 5 {}", parts.unit));
+    }
+    if constexpr (is_time) return parts.number / clock_;
+    if constexpr (!is_time) return Bytes(parts.number) * clock_;
   }
 
  private:
-  static std::optional<double> number_of(const Field& field, std::string_view unit) {
-    const NumberAndUnit parts = field.parse(split_number_and_unit);
-    if (parts.unit != unit) return std::nullopt;
-    if (!(parts.number > 0.0 && parts.number <= 1e6)) {
-      field.fail(fmt::format("{} is no such figure of hardware", field.text()), fmt::format("for example 5 {}", unit));
-    }
-    return parts.number;
-  }
-
   Hertz clock_;
   FigureLog* log_;
 };
@@ -57,10 +51,10 @@ CacheLevel read_cache(const Field& field, std::string name, const ClockedFigures
   level.name = std::move(name);
   keys.fill(level);
   log.add(keys, {"size"});
-  level.latency = clocked.time(keys, "latency");
-  level.read = clocked.bandwidth(keys, "read");
-  level.write = clocked.bandwidth(keys, "write");
-  if (keys.has("shared_read")) level.shared_read = clocked.bandwidth(keys, "shared_read");
+  level.latency = clocked.read<Seconds>(keys, "latency");
+  level.read = clocked.read<BytesPerSecond>(keys, "read");
+  level.write = clocked.read<BytesPerSecond>(keys, "write");
+  if (keys.has("shared_read")) level.shared_read = clocked.read<BytesPerSecond>(keys, "shared_read");
   log.add(keys, {"residence"});
   return level;
 }
@@ -105,19 +99,19 @@ Tlb read_tlb(const Field& field, const ClockedFigures& clocked) {
   const MappingReader keys = field.mapping(keys::tlb);
   Tlb tlb;
   keys.fill(tlb);
-  tlb.second_latency = clocked.time(keys, "second_latency");
+  tlb.second_latency = clocked.read<Seconds>(keys, "second_latency");
   return tlb;
 }
 
 void read_memory(const Field& field, const ClockedFigures& clocked, MemoryHierarchy& result, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::memory);
-  result.memory_latency = clocked.time(keys, "latency");
+  result.memory_latency = clocked.read<Seconds>(keys, "latency");
   keys.fill(result);
   log.add(keys, {"efficiency"});
   if (result.memory_efficiency > 1.0) keys.fail("efficiency", "above 1", "the share of the datasheet bandwidth");
   if (result.memory_write_share > 1.0) keys.fail("write_share", "above 1", "the share of the reading bandwidth");
-  if (keys.has("remote_latency")) result.remote_latency = clocked.time(keys, "remote_latency");
-  if (keys.has("remote_bandwidth")) result.remote_bandwidth = clocked.bandwidth(keys, "remote_bandwidth");
+  if (keys.has("remote_latency")) result.remote_latency = clocked.read<Seconds>(keys, "remote_latency");
+  if (keys.has("remote_bandwidth")) result.remote_bandwidth = clocked.read<BytesPerSecond>(keys, "remote_bandwidth");
 }
 
 MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector<Constant>& constants) {

@@ -2,6 +2,7 @@
 // of this room offer each other and the rooms above.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@
 #include "model/workload/recovery.hpp"
 
 namespace foretrain {
+
+/// Five times the largest machines of 2025, of which a prediction still takes seconds.
+inline constexpr std::int64_t most_nodes = 131'072, most_gpus = 1'048'576;
 
 /// A GPU: a catalogue name, a path, a mapping of a GPU file's keys, or { preset: NAME, … } with some of them replaced.
 Gpu read_gpu(const Field& field);
@@ -52,8 +56,8 @@ std::vector<Field> read_wiring(const Field& wiring, const std::optional<Field>& 
 /// Vertices and link of `nics: { attached_to: [ … ], link: … }`.
 void read_nic_attachment(const Field& nics, const std::optional<Field>& own_link_types, Node& node, FigureLog& log);
 /// What wiring cannot be, told at the line that says it: links of a kind that does not fit their ends, rings of PCIe,
-/// switches that lead nowhere, more lanes than a processor has. `links`: the entry of `wiring` of each link.
-void check_wiring(const Node& node, const std::vector<Field>& links);
+/// parts that no link reaches. `links`: the entry of `wiring` of each link.
+void check_wiring(const Node& node, const Field& wiring, const std::vector<Field>& links);
 
 /// `network:` with every key optional: values given replace those of `base`. Replaced figures are noted in `log`. Where
 /// a transport is stated and no efficiency, the efficiency is the transport's payload share.

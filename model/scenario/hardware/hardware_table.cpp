@@ -13,6 +13,7 @@
 #include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
+#include "model/scenario/overrides.hpp"
 
 namespace foretrain {
 
@@ -36,23 +37,19 @@ constexpr std::string_view per_node = "USD/node/hour";
 /// A kind of machine in the cluster, by the name that the scenario calls it.
 struct MachineKind {
   Field name;
-  const Node* node;
-  int machines, gpus;
+  NodeKind of;
 };
 
 std::vector<MachineKind> kinds_in(const Field& cluster_field, const Cluster& cluster) {
   const auto groups = cluster_field.find("groups");
   const std::vector<Field> list = groups ? groups->list() : std::vector{cluster_field};
-  if (cluster.groups.empty()) {
-    return {{list.front().at("node"), &cluster.node, cluster.nodes, cluster.gpus_per_node}};
-  }
   std::vector<MachineKind> kinds;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const NodeGroup& group = cluster.groups[i];
-    kinds.push_back({list[i].at("node"), &group.node, group.nodes, group.gpus_per_node});
-  }
+  for (const NodeKind& kind : cluster.kinds()) kinds.push_back({list[kinds.size()].at("node"), kind});
   return kinds;
 }
+
+/// Of a machine, for its GPUs' boards.
+double board_watts(const MachineKind& kind) { return kind.of.node.gpu.board_power_watts * kind.of.node.gpus; }
 
 bool is_word(const std::string& text) {
   return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
@@ -72,9 +69,18 @@ double listed_price(const Field& machine, const Field& purchase, std::vector<Con
   return parts.number;
 }
 
+/// A figure of energy.yaml.
+double usual_figure(const char* key, std::vector<Constant>& constants) {
+  const MappingReader figure = Field(*hardware_table("energy.yaml").at(key), key).mapping(keys::usual_figure);
+  const double value = figure["value"].number();
+  constants.push_back(
+      {fmt::format("energy.{}", key), value, "", figure["kind"].choice<ConstantKind>(), figure["source"].text()});
+  return value;
+}
+
 /// What of a machine's electricity goes elsewhere than into its GPUs' boards.
 double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
-  const double boards = kind.node->gpu.board_power_watts * kind.node->gpus;
+  const double boards = board_watts(kind);
   const MappingReader table = Field(hardware_table("energy.yaml"), "").mapping(keys::energy_file);
   if (kind.name.is_scalar()) {
     if (const YamlEntry* listed = table["machines"].node().find(kind.name.text())) {
@@ -84,11 +90,7 @@ double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
       return std::max(watts - boards, 0.0);
     }
   }
-  const MappingReader rest = table["rest_of_machine"].mapping(keys::usual_figure);
-  const double share = rest["value"].number();
-  constants.push_back(
-      {"energy.rest_of_machine", share, "", rest["kind"].choice<ConstantKind>(), rest["source"].text()});
-  return share * boards;
+  return usual_figure("rest_of_machine", constants) * boards;
 }
 
 /// A grid's name, or "56 g/kWh".
@@ -156,58 +158,41 @@ Recovery read_recovery(const std::optional<Field>& field, const Cluster& cluster
 }
 
 void read_price(const Field& field, const Field& cluster_field, Cluster& cluster) {
-  const bool of_others = field.is_mapping();
-  if (!of_others && !is_word(field.text())) {
-    const NumberAndUnit parts = field.parse(split_number_and_unit);
-    if (parts.unit == per_node) {
-      cluster.usd_per_gpu_hour = parts.number * cluster.nodes / cluster.gpus();
-    } else {
-      cluster.usd_per_gpu_hour = field.parse(parse_usd_per_gpu_hour);
-    }
-    return;
-  }
-  if (of_others) {
+  double per_hour = 0.0;  // of all machines
+  if (field.is_mapping()) {
     const MappingReader keys = field.mapping(keys::price);
-    const double per_hour = listed_price(keys["of"], keys["purchase"], cluster.price_constants);
-    cluster.usd_per_gpu_hour = per_hour * cluster.nodes / cluster.gpus();
-    return;
+    per_hour = listed_price(keys["of"], keys["purchase"], cluster.price_constants) * cluster.nodes;
+  } else if (is_word(field.text())) {
+    for (const MachineKind& kind : kinds_in(cluster_field, cluster)) {
+      per_hour += listed_price(kind.name, field, cluster.price_constants) * kind.of.nodes;
+    }
+  } else {
+    const NumberAndUnit parts = field.parse(split_number_and_unit);
+    if (parts.unit != per_node) {
+      cluster.usd_per_gpu_hour = field.parse(parse_usd_per_gpu_hour);
+      return;
+    }
+    per_hour = parts.number * cluster.nodes;
   }
-  double usd = 0.0;
-  for (const MachineKind& kind : kinds_in(cluster_field, cluster)) {
-    usd += listed_price(kind.name, field, cluster.price_constants) * kind.machines;
-  }
-  cluster.usd_per_gpu_hour = usd / cluster.gpus();
+  cluster.usd_per_gpu_hour = per_hour / cluster.gpus();
 }
 
 Energy read_energy(const Field& field, const Field& cluster_field, const Cluster& cluster) {
   Energy energy;
-  const auto read_usual_pue = [&] {
-    const MappingReader pue = Field(*hardware_table("energy.yaml").at("pue"), "pue").mapping(keys::usual_figure);
-    energy.pue = pue["value"].number();
-    energy.constants.push_back(
-        {"energy.pue", energy.pue, "", pue["kind"].choice<ConstantKind>(), pue["source"].text()});
-  };
-  std::optional<double> machine_watts;
+  std::optional<double> stated_pue, machine_watts;
   if (field.is_mapping()) {
     const MappingReader keys = field.mapping(keys::energy);
     if (const auto grid = keys.find("grid")) energy.grams_per_kwh = read_grid(*grid, energy.constants);
-    if (const auto pue = keys.find("pue")) {
-      energy.pue = pue->number();
-      if (energy.pue < 1.0) pue->fail("less electricity than the machines take", "1 or more");
-    } else {
-      read_usual_pue();
-    }
-    if (const auto machine = keys.find("machine")) {
-      machine_watts = machine->parse(parse_watts);
-    }
+    if (const auto pue = keys.find("pue")) stated_pue = pue->number();
+    keys.fail_if(stated_pue && *stated_pue < 1.0, "pue", "less electricity than the machines take", "1 or more");
+    if (const auto machine = keys.find("machine")) machine_watts = machine->parse(parse_watts);
   } else {
     energy.grams_per_kwh = read_grid(field, energy.constants);
-    read_usual_pue();
   }
+  energy.pue = stated_pue ? *stated_pue : usual_figure("pue", energy.constants);
   for (const MachineKind& kind : kinds_in(cluster_field, cluster)) {
-    const double boards = kind.node->gpu.board_power_watts * kind.node->gpus;
-    energy.rest_watts +=
-        kind.machines * (machine_watts ? std::max(*machine_watts - boards, 0.0) : rest_watts(kind, energy.constants));
+    energy.rest_watts += kind.of.nodes * (machine_watts ? std::max(*machine_watts - board_watts(kind), 0.0)
+                                                        : rest_watts(kind, energy.constants));
   }
   return energy;
 }
@@ -230,13 +215,9 @@ YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string
   if (field.is_scalar()) return named_entry(table, field, what);
   const auto preset = field.find("preset");
   if (!preset) return field.node();
-  YamlNode tree = named_entry(table, *preset, what);
-  for (const YamlEntry& own : field.node().entries) {
-    if (own.key == "preset") continue;
-    std::erase_if(tree.entries, [&](const YamlEntry& entry) { return entry.key == own.key; });
-    tree.entries.push_back(own);
-  }
-  return tree;
+  YamlNode changes = field.node();
+  changes.erase("preset");
+  return merged(named_entry(table, *preset, what), changes);
 }
 
 std::optional<double> percentage(const Field& field, std::string_view expected) {

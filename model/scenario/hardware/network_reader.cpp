@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -119,20 +118,19 @@ void read_shape_keys(Shape& shape, const Field& field, BytesPerSecond card, Figu
 
 using Shape = decltype(Fabric::shape);
 
-template <std::size_t... kind>
-Shape read_kind(const Field& field, std::index_sequence<kind...> /*all*/) {
-  static constexpr std::array words = {std::variant_alternative_t<kind, Shape>::word...};
-  static constexpr std::array<Shape (*)(), sizeof...(kind)> shapes = {
-      [] { return Shape(std::variant_alternative_t<kind, Shape>()); }...};
+Shape read_kind(const Field& field) {
+  const std::vector<Shape> shapes = {SingleSwitch{}, FatTree{}, Dragonfly{}, Torus{}, Sites{}};
+  std::vector<std::string_view> words;
+  for (const Shape& shape : shapes) words.push_back(std::visit([](const auto& of) { return of.word; }, shape));
   if (!field.is_mapping()) field.fail("no fabric", "a name, or { kind: fat_tree, … }");
   const auto stated = field.find("kind");
   if (!stated) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));
-  return shapes[stated->word(words)]();
+  return shapes[stated->word(words)];
 }
 
 Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
   Fabric fabric;
-  fabric.shape = read_kind(field, std::make_index_sequence<std::variant_size_v<Shape>>());
+  fabric.shape = read_kind(field);
   std::visit([&](auto& shape) { read_shape_keys(shape, field, card, log); }, fabric.shape);
   if (const auto latency = field.find("switch_latency")) {
     log.add(*latency);
@@ -183,18 +181,14 @@ Fault read_fault(const Field& field) {
 }
 
 /// Where a dotted path with indices was written, or the innermost part of it that was.
-SourcePosition position_of_path(const Field& field, const std::string& path) {
-  const YamlNode* at = &field.node();
+SourcePosition position_of_path(Field field, const std::string& path) {
   for (const std::string& part : split(path, '.')) {
     const std::size_t bracket = part.find('[');
-    const YamlEntry* entry = at->find(part.substr(0, bracket));
-    if (entry == nullptr) break;
-    at = &entry->value;
-    if (bracket == std::string::npos) continue;
-    const auto item = static_cast<std::size_t>(std::stoul(part.substr(bracket + 1)));
-    if (item < at->items.size()) at = &at->items[item];
+    const auto stated = field.find(part.substr(0, bracket));
+    if (!stated) break;
+    field = bracket == std::string::npos ? *stated : stated->list()[std::stoul(part.substr(bracket + 1))];
   }
-  return at->where;
+  return field.where();
 }
 
 /// `transport: { protocol: tcp, mtu: 1500 B, … }`.
@@ -278,19 +272,16 @@ std::vector<Fault> read_faults(const Field& field) {
 
 Jitter read_jitter(const Field& field) {
   const MappingReader keys = field.mapping(keys::jitter);
-  const auto spread = [&](const char* key) {
+  Jitter jitter;
+  for (const auto& [key, spread] : {std::pair("compute", &jitter.compute), std::pair("network", &jitter.network),
+                                    std::pair("node", &jitter.node), std::pair("rack", &jitter.rack)}) {
     const auto stated = keys.find(key);
-    if (!stated) return 0.0;
+    if (!stated) continue;
     const NumberAndUnit parts = stated->parse(split_number_and_unit);
     stated->fail_if(parts.unit != "%" || !(parts.number >= 0.0 && parts.number <= 50.0), "no spread of times",
                     "a share from 0 % to 50 %, for example 2 %");
-    return parts.number / 100.0;
-  };
-  Jitter jitter;
-  jitter.compute = spread("compute");
-  jitter.network = spread("network");
-  jitter.node = spread("node");
-  jitter.rack = spread("rack");
+    *spread = parts.number / 100.0;
+  }
   if (jitter.rack > 0.0) jitter.nodes_per_rack = static_cast<int>(keys["nodes_per_rack"].integer({1, most}));
   if (const auto throttle = keys.find("throttle")) {
     const MappingReader parts = throttle->mapping(keys::throttle);

@@ -1,14 +1,11 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "model/base/hash.hpp"
 #include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
-#include "model/hardware/check.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 
@@ -17,47 +14,19 @@ namespace foretrain {
 namespace {
 
 constexpr std::int64_t most_gpus_per_node = 1024;
-// Five times the largest machines of 2025, of which a prediction still takes seconds.
-constexpr std::int64_t most_nodes = 131'072, most_gpus = 1'048'576;
 
-/// Complains about what only the whole node shows, at the key to which it belongs.
-void require_possible(const Node& result, const MappingReader& node) {
-  for (const HardwareProblem& problem : check_node(result)) {
-    const std::string section = split(problem.key, '.').front();
-    throw ScenarioError(
-        node.where(section), node.path(problem.key), problem.text,
-        section == "wiring" ? "links by which every GPU and CPU reaches all others" : "a node that can be built");
-  }
-}
-
-/// The whole number at the front of a text, and what follows it; -1 where there is none.
-int take_number(std::string_view& text) {
-  int number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return -1;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
-}
-
-/// `nccl:` of a cluster or of a node, the version of the collective library: "2.29", "2.21.5" or "none".
+/// `nccl:` of a cluster or of a node, the version of the collective library: "2.29", "2.21.5" or "none". A patch
+/// changes no choice.
 NcclVersion read_nccl(const Field& field) {
   const std::string& written = field.text();
   if (written == "none") return no_nccl;
-  std::string_view rest = written;
-  NcclVersion version;
-  version.major = take_number(rest);
-  if (rest.starts_with('.')) rest.remove_prefix(1);
-  version.minor = take_number(rest);
-  // A patch changes no choice.
-  while (rest.size() > 1 && (rest[0] == '.' || rest[0] == '-')) {
-    rest.remove_prefix(1);
-    if (take_number(rest) < 0) break;
-  }
-  if (version.major != 2 || version.minor < 0 || version.minor > 99 || !rest.empty()) {
+  const std::vector<std::string> parts = split(written.substr(0, written.find('-')), '.');
+  const auto minor = parts.size() > 1 && parts[0] == "2" ? number_behind(parts[1], "") : std::nullopt;
+  if (!minor || *minor > 99 || written.find_first_not_of("0123456789.-") != std::string::npos) {
     field.fail("\"" + written + "\" is no version of NCCL 2",
                "2.29, the version that the library prints; or none, where collectives are plain copies");
   }
-  return version;
+  return {2, *minor};
 }
 
 Node read_node_document(const YamlNode& document, const Field& written) {
@@ -78,12 +47,11 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   const std::optional<Field> link_types = node.find("link_types");
   const std::vector<Field> links = read_wiring(node["wiring"], link_types, result, log);
   if (const auto nics = node.find("nics")) read_nic_attachment(*nics, link_types, result, log);
-  check_wiring(result, links);
+  check_wiring(result, node["wiring"], links);
   if (const auto network = node.find("network")) result.network = read_network(*network, {}, log);
   if (const auto storage = node.find("storage")) result.storage = read_storage(*storage, log);
   result.constants = std::move(log).take();
   for (const std::string& what : assumed_in(node)) result.assumed.push_back(result.name + ": " + what);
-  require_possible(result, node);
   return result;
 }
 
@@ -133,49 +101,40 @@ NodeGroup read_group(const MappingReader& keys, const std::optional<Field>& gene
   return group;
 }
 
-void require_network(const NodeGroup& group, int nodes, const MappingReader& keys) {
-  if (nodes < 2 || group.network.nics_per_node > 0) return;
-  keys.fail("nodes", fmt::format("{} nodes without a network", nodes),
-            "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
-}
-
-void require_possible_size(std::span<const NodeGroup> groups, const Field& nodes) {
-  std::int64_t all_nodes = 0, all_gpus = 0;
-  for (const NodeGroup& group : groups) {
-    all_nodes += group.nodes;
-    all_gpus += std::int64_t{group.nodes} * group.gpus_per_node;
-  }
-  if (all_nodes <= most_nodes && all_gpus <= most_gpus) return;
-  nodes.fail(fmt::format("{} nodes with {} GPUs", all_nodes, all_gpus),
-             fmt::format("at most {} nodes and {} GPUs", most_nodes, most_gpus));
-}
-
-/// `groups:`, and the cluster's `network:`, which holds for all of them.
+/// `groups:`, for all of which the cluster's `network:` holds, or the cluster itself as one.
 std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
-  for (const char* key : {"node", "nodes", "gpus_per_node"}) {
-    if (cluster.has(key)) cluster.fail(key, fmt::format("{} beside groups", key), "this key inside of each group");
+  const auto stated = cluster.find("groups");
+  std::vector<MappingReader> entries;
+  if (stated) {
+    cluster.refuse({"node", "nodes", "gpus_per_node"}, "beside groups", "this key inside of each group");
+    for (const Field& entry : stated->list()) entries.push_back(entry.mapping(keys::group));
+    if (entries.empty()) cluster.fail("groups", "no groups", "at least one: [ { node: dgx-h100, nodes: 4 } ]");
+  } else {
+    entries.push_back(cluster);
   }
   std::vector<NodeGroup> groups;
-  const std::vector<Field> list = cluster["groups"].list();
-  if (list.empty()) cluster.fail("groups", "no groups", "at least one: [ { node: dgx-h100, nodes: 4 } ]");
-  for (const Field& entry : list) {
-    const MappingReader keys = entry.mapping(keys::group);
-    if (const auto network = keys.find("network"); network && network->is_mapping()) {
-      for (const char* key : {"fabric", "fairness", "queue_pairs"}) {
-        const auto own = network->find(key);
-        if (!own) continue;
-        own->fail(fmt::format("a {} of its own", key),
-                  fmt::format("cluster.network.{}: one fabric joins all nodes", key));
-      }
+  std::int64_t nodes = 0, gpus = 0;
+  for (const MappingReader& keys : entries) {
+    const auto network = stated ? keys.find("network") : std::nullopt;
+    for (const char* key : {"fabric", "fairness", "queue_pairs"}) {
+      const auto own = network && network->is_mapping() ? network->find(key) : std::nullopt;
+      if (!own) continue;
+      own->fail(fmt::format("a {} of its own", key),
+                fmt::format("cluster.network.{}: one fabric joins all nodes", key));
     }
-    groups.push_back(read_group(keys, cluster.find("network"), cluster.field()));
+    groups.push_back(read_group(keys, stated ? cluster.find("network") : std::nullopt, cluster.field()));
+    nodes += groups.back().nodes;
+    gpus += std::int64_t{groups.back().nodes} * groups.back().gpus_per_node;
   }
-  require_possible_size(groups, cluster["groups"]);
-  int nodes = 0;
-  for (const NodeGroup& group : groups) nodes += group.nodes;
+  if (nodes > most_nodes || gpus > most_gpus) {
+    cluster.fail(stated ? "groups" : "nodes", fmt::format("{} nodes with {} GPUs", nodes, gpus),
+                 fmt::format("at most {} nodes and {} GPUs", most_nodes, most_gpus));
+  }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     groups[i].network.fabric = groups.front().network.fabric;
-    require_network(groups[i], nodes, list[i].mapping(keys::group));
+    if (nodes < 2 || groups[i].network.nics_per_node > 0) continue;
+    entries[i].fail("nodes", fmt::format("{} nodes without a network", nodes),
+                    "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
   }
   return groups;
 }
@@ -184,23 +143,14 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
 
 Cluster read_cluster(const Field& field) {
   const MappingReader cluster = field.mapping(keys::cluster);
+  std::vector<NodeGroup> groups = read_groups(cluster);
   Cluster result;
-  NodeGroup first;
-  if (cluster.has("groups")) {
-    result.groups = read_groups(cluster);
-    first = result.groups.front();
-    first.nodes = 0;
-    for (const NodeGroup& group : result.groups) first.nodes += group.nodes;
-  } else {
-    first = read_group(cluster, std::nullopt, field);
-    if (const auto nodes = cluster.find("nodes")) require_possible_size({&first, 1}, *nodes);
-    require_network(first, first.nodes, cluster);
-  }
-  result.node = std::move(first.node);
-  result.nodes = first.nodes;
-  result.gpus_per_node = first.gpus_per_node;
-  result.network = std::move(first.network);
-  if (result.groups.size() == 1) result.groups.clear();
+  if (groups.size() > 1) result.groups = groups;
+  result.nodes = 0;
+  for (const NodeGroup& group : groups) result.nodes += group.nodes;
+  result.node = std::move(groups.front().node);
+  result.gpus_per_node = groups.front().gpus_per_node;
+  result.network = std::move(groups.front().network);
   // NCCL is for GPUs; between processors, and on machines that say so, collectives are plain copies.
   if (result.node.gpu.processor) result.nccl = no_nccl;
   if (result.node.nccl) result.nccl = *result.node.nccl;

@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "model/base/number.hpp"
-#include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
+#include "model/hardware/wiring_graph.hpp"
 #include "model/hardware/wiring_tree.hpp"
-#include "model/scenario/catalogue.hpp"
 
 namespace foretrain {
 
@@ -23,6 +23,7 @@ LinkType read_link_type(const std::string& name, const Field& field, FigureLog& 
   const MappingReader type = field.mapping(keys::link_type);
   LinkType result;
   type.fill(result);
+  type.fail_if(result.collective_efficiency > 1.0, "collective_efficiency", "above 1", "a share of the bandwidth");
   result.name = name;
   const auto stated = type.find("source");
   const Source source = stated ? read_source(*stated)
@@ -36,23 +37,14 @@ LinkType read_link_type(const std::string& name, const Field& field, FigureLog& 
 
 /// Finds a link type by name: the node's own first, then the catalogue's.
 LinkType find_link_type(const Field& name, const std::optional<Field>& own, FigureLog& log) {
+  std::vector<Field> tables = {Field(hardware_table("links.yaml"), "").mapping(keys::links_file)["links"]};
+  if (own) tables.insert(tables.begin(), *own);
   std::vector<std::string> known;
-  const auto search = [&](const Field& types) -> std::optional<LinkType> {
+  for (const Field& types : tables) {
     if (!types.is_mapping())
       types.fail("link types are no mapping", "{ name: { kind: pcie, bandwidth: …, latency: … } }");
-    for (const YamlEntry& entry : types.node().entries) {
-      if (entry.key == name.text()) return read_link_type(entry.key, types.below(entry), log);
-      known.push_back(entry.key);
-    }
-    return std::nullopt;
-  };
-  if (own) {
-    if (auto type = search(*own)) return *type;
-  }
-  const std::string catalogue = (data_directory() / "hardware" / "links.yaml").string();
-  if (look_at(catalogue).is_there()) {
-    const Field file(cached_yaml_file(catalogue), "");
-    if (auto type = search(file.mapping(keys::links_file)["links"])) return *type;
+    if (const auto type = types.find(name.text())) return read_link_type(name.text(), *type, log);
+    for (const YamlEntry& entry : types.node().entries) known.push_back(entry.key);
   }
   const bool generation = name.text().starts_with("pcie");  // all are near each other
   if (generation) std::erase_if(known, [](const std::string& one) { return !one.starts_with("pcie"); });
@@ -149,23 +141,13 @@ void read_unused_types(const Field& types, const Node& node) {
   }
 }
 
-// Intel Xeon 6 (R1S) has most of all processors of 2025: 136 lanes of PCIe 5.
-constexpr int most_lanes = 136;
-
-/// "pcie4-x16" → 16; 0 where the name says nothing of lanes.
-int lanes_of(const LinkType& type) {
-  const std::size_t at = type.name.rfind("-x");
-  return at == std::string::npos ? 0 : number_behind(type.name.substr(at), "-x").value_or(0);
-}
-
 class WiringCheck {
  public:
   WiringCheck(const Node& node, const std::vector<Field>& links) : node_(node), links_(links) {
     joined_.resize(node.vertices.size());
     std::iota(joined_.begin(), joined_.end(), 0);
-    const auto socket = std::ranges::find(node.vertices, VertexKind::cpu, &NodeVertex::kind) - node.vertices.begin();
     for (std::size_t i = 0; i < node.vertices.size(); ++i) {
-      if (node.vertices[i].kind == VertexKind::cpu) joined_[i] = static_cast<int>(socket);  // by links of their own
+      if (node.vertices[i].kind == VertexKind::cpu) joined_[i] = node.gpus;  // by links of their own
     }
   }
 
@@ -174,11 +156,9 @@ class WiringCheck {
       check_kind(i);
       check_twice(i);
       if (type(i).kind != LinkKind::pcie) continue;
-      check_one_parent(i);
       check_ring(i);
       check_lanes(i);
     }
-    check_dead_ends();
   }
 
  private:
@@ -205,53 +185,38 @@ class WiringCheck {
   void check_kind(std::size_t link) const {
     const LinkKind kind = type(link).kind;
     const bool nvlink = kind == LinkKind::nvlink || kind == LinkKind::nvswitch;
-    const auto refuse = [&](const std::string& right) {
+    const auto refuse_if = [&](bool wrong, const char* right) {
+      if (!wrong) return;
       fail(link, "link", fmt::format("{} between {} and {}", type(link).name, end_a(link).name, end_b(link).name),
            right);
     };
-    if (has_end(link, VertexKind::nvswitch) && !nvlink) refuse("a link of kind nvlink, such as nvlink4");
-    if (has_end(link, VertexKind::pcie_switch) && kind != LinkKind::pcie)
-      refuse("a link of kind pcie, such as pcie5-x16");
-    if (joins(link, VertexKind::gpu) && !nvlink) {
-      refuse("a link of kind nvlink, or a PCIe switch between them: [gpu0..gpu1, plx0]");
-    }
-    if (has_end(link, VertexKind::gpu) && kind == LinkKind::socket)
-      refuse("a link of kind pcie or nvlink: socket links join processors");
+    refuse_if(has_end(link, VertexKind::nvswitch) && !nvlink, "a link of kind nvlink, such as nvlink4");
+    refuse_if(has_end(link, VertexKind::pcie_switch) && kind != LinkKind::pcie,
+              "a link of kind pcie, such as pcie5-x16");
+    refuse_if(joins(link, VertexKind::gpu) && !nvlink,
+              "a link of kind nvlink, or a PCIe switch between them: [gpu0..gpu1, plx0]");
+    refuse_if(has_end(link, VertexKind::gpu) && kind == LinkKind::socket,
+              "a link of kind pcie or nvlink: socket links join processors");
   }
 
-  /// The same two ends by the same kind of link in two entries.
   void check_twice(std::size_t link) {
-    const auto [a, b] = std::minmax(end_a(link).name, end_b(link).name);
-    const auto known = entries_.emplace(std::pair(a, b), std::vector<std::size_t>{}).first;
-    for (const std::size_t other : known->second) {
-      if (node_.links[other].type != node_.links[link].type) continue;
-      fail(link, "between", fmt::format("{} and {} are linked by {} already", a, b, type(link).name),
-           "count: how many links there are, in one entry");
-    }
-    known->second.push_back(link);
+    const NodeLink& own = node_.links[link];
+    const auto [a, b] = std::minmax(own.a, own.b);
+    if (known_.emplace(a, b, own.type).second) return;
+    fail(link, "between",
+         fmt::format("{} and {} are linked by {} already", end_a(link).name, end_b(link).name, type(link).name),
+         "count: how many links there are, in one entry");
   }
 
-  void check_one_parent(std::size_t link) {
-    for (const NodeVertex* end : {&end_a(link), &end_b(link)}) {
-      if (end->kind != VertexKind::gpu) continue;
-      const NodeVertex& other = end == &end_a(link) ? end_b(link) : end_a(link);
-      const auto [known, is_first] = parents_.emplace(end->name, other.name);
-      if (!is_first && known->second != other.name) {
-        fail(link, "between", fmt::format("{} hangs on {} already", end->name, known->second),
-             "one PCIe switch or processor for each GPU");
-      }
-    }
-  }
-
-  /// PCIe is a tree: two switches, or a switch and a processor, are joined in one way alone.
+  /// PCIe is a tree, but for sockets and what nothing but sockets hangs on.
   void check_ring(std::size_t link) {
-    if (has_end(link, VertexKind::gpu) || joins(link, VertexKind::cpu)) return;
-    if (sockets_alone(node_, node_.links[link].a) > 0 || sockets_alone(node_, node_.links[link].b) > 0) return;
-    const int a = root_of(node_.links[link].a), b = root_of(node_.links[link].b);
+    const NodeLink& own = node_.links[link];
+    if (joins(link, VertexKind::cpu) || sockets_alone(node_, own.a) > 0 || sockets_alone(node_, own.b) > 0) return;
+    const int a = root_of(own.a), b = root_of(own.b);
     if (a == b) {
       fail(link, "between",
-           fmt::format("{} and {} are joined already: PCIe switches in a ring", end_a(link).name, end_b(link).name),
-           "a tree, in which one way leads from each switch to its processor");
+           fmt::format("{} and {} are joined already: PCIe in a ring", end_a(link).name, end_b(link).name),
+           "a tree, in which one way leads from each GPU and switch to its processor");
     }
     joined_[at_index(a)] = b;
   }
@@ -260,39 +225,43 @@ class WiringCheck {
     return vertex;
   }
 
-  /// Of one link alone: what virtual machines say of their sockets is no sum of lanes.
+  /// Of one link alone: what virtual machines say of their sockets is no sum of lanes. Its type's name ends in "-x16".
   void check_lanes(std::size_t link) const {
-    const int lanes = lanes_of(type(link)) * node_.links[link].count;
-    if (lanes <= most_lanes) return;
+    constexpr int most = 136;  // Intel Xeon 6 (R1S) has most of all processors of 2025: of PCIe 5
+    const std::string& name = type(link).name;
+    const int lanes = number_behind(name.substr(name.rfind('x') + 1), "").value_or(0) * node_.links[link].count;
+    if (lanes <= most) return;
     fail(link, "count", fmt::format("{} lanes of PCIe between {} and {}", lanes, end_a(link).name, end_b(link).name),
-         fmt::format("at most {}, as processors have", most_lanes));
-  }
-
-  /// A switch with one link, and no network card.
-  void check_dead_ends() const {
-    std::vector<int> uses(node_.vertices.size());
-    for (const NodeLink& link : node_.links) {
-      ++uses[at_index(link.a)];
-      ++uses[at_index(link.b)];
-    }
-    for (const int place : node_.nic_attachment) ++uses[at_index(place)];
-    for (std::size_t i = 0; i < node_.links.size(); ++i) {
-      for (const int end : {node_.links[i].a, node_.links[i].b}) {
-        const NodeVertex& vertex = node_.vertices[at_index(end)];
-        const bool is_switch = vertex.kind == VertexKind::pcie_switch || vertex.kind == VertexKind::nvswitch;
-        if (!is_switch || uses[at_index(end)] > 1 || node_.gpus == 1) continue;
-        fail(i, "between", fmt::format("nothing else hangs on {}", vertex.name),
-             "a link to a GPU, or a network card, that hangs there");
-      }
-    }
+         fmt::format("at most {}, as processors have", most));
   }
 
   const Node& node_;
   const std::vector<Field>& links_;
   std::vector<int> joined_;
-  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> entries_;
-  std::map<std::string, std::string> parents_;
+  std::set<std::tuple<int, int, int>> known_;
 };
+
+/// Each part must be reached from the first GPU, and each GPU and socket from the first socket: an NVSwitch leads from
+/// GPU to GPU, and not on to processors.
+void require_connection(const Node& node, const Field& wiring) {
+  WiringGraph graph(node);
+  for (const NodeLink& link : node.links) {
+    graph.add_wire(link.a, link.b, {});
+    graph.add_wire(link.b, link.a, {});
+  }
+  for (const int from : {0, node.gpus}) {
+    const auto paths = graph.paths_from(from, WiringGraph::Through::anything);
+    std::vector<std::string> lost;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      const VertexKind kind = node.vertices[i].kind;
+      const bool any = from == 0 || kind == VertexKind::gpu || kind == VertexKind::cpu;
+      if (any && !paths[i]) lost.push_back(node.vertices[i].name);
+    }
+    if (lost.empty()) continue;
+    wiring.fail(fmt::format("no link leads from {} to {}", node.vertices[at_index(from)].name, fmt::join(lost, ", ")),
+                "links by which every GPU and CPU reaches all others");
+  }
+}
 
 }  // namespace
 
@@ -322,6 +291,9 @@ void read_nic_attachment(const Field& nics, const std::optional<Field>& own, Nod
   node.nic_attachment_link = find_link_type(attachment["link"], own, log);
 }
 
-void check_wiring(const Node& node, const std::vector<Field>& links) { WiringCheck(node, links).run(); }
+void check_wiring(const Node& node, const Field& wiring, const std::vector<Field>& links) {
+  WiringCheck(node, links).run();
+  require_connection(node, wiring);
+}
 
 }  // namespace foretrain

@@ -72,11 +72,18 @@ struct Value {
 
 struct Key;
 
+/// A record that the keys of a mapping fill.
+struct Record {
+  void* record = nullptr;
+  const void* type = nullptr;  ///< type_of_record
+};
+
 /// The member of a record that a key fills.
 struct Member {
   const void* record = nullptr;  ///< type_of_record; null: what the key means is its reader's to say
-  /// Throws UnitError for what the key may not be.
-  void (*set)(void* record, std::string_view text, const Key& key) = nullptr;
+  /// The value, or one of a list's, of which `item` is the place. Throws UnitError for what the key may not be.
+  void (*set)(void* record, std::string_view text, const Key& key, std::size_t item) = nullptr;
+  Record (*part)(void* record) = nullptr;          ///< what a mapping as the value fills
   std::string (*usual)(const Key& key) = nullptr;  ///< what a new record has; empty where nothing holds
 };
 

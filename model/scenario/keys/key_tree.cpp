@@ -11,6 +11,7 @@
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/scenario/keys/member.hpp"
 
 namespace foretrain::keys {
 
@@ -256,6 +257,36 @@ std::string describe(const Value& value) {
     text += (text.empty() ? "" : ", or ") + in_shape(std::move(same), shape);
   }
   return text;
+}
+
+WordWithNumber parse_word_with_number(std::string_view text, int least) {
+  const std::size_t open = text.find('(');
+  if (open == std::string_view::npos) return {text, std::nullopt};
+  const std::string_view inside = text.substr(open + 1);
+  const auto number = inside.ends_with(')') ? number_behind(inside.substr(0, inside.size() - 1), "") : std::nullopt;
+  if (!number || *number < least) {
+    throw UnitError(fmt::format("\"{}\" is not a word with a number", text),
+                    fmt::format("for example {}(4)", text.substr(0, open)));
+  }
+  return {text.substr(0, open), number};
+}
+
+double parse_length(std::string_view text) {
+  constexpr double longest = 1e8;
+  const double length = parse_number(text);
+  if (length <= longest) return length;
+  throw UnitError(fmt::format("{} is out of range", text), fmt::format("a number from 0 to {:.0f}", longest));
+}
+
+double parse_share(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  return parse_number(percent ? trim(text.substr(0, text.size() - 1)) : text) * (percent ? 0.01 : 1.0);
+}
+
+double parse_share_below(std::string_view text, std::string_view what, std::string_view whole) {
+  const double share = parse_share(text);
+  if (share < 1.0) return share;
+  throw UnitError(fmt::format("a {} of {}", what, text), fmt::format("less than 100 % of the {}, as 5 %", whole));
 }
 
 std::optional<std::string_view> our_name(std::string_view foreign) {

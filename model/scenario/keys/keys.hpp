@@ -39,6 +39,11 @@ extern const Mapping calibration, constant, measured_matmul, machine_calibration
 /// What keys of `sync` go together with that only parameter servers have.
 inline constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
 
+/// Whether only parameter servers have this key of `sync`, or of a mapping in it.
+bool is_server_key(std::string_view key);
+/// Whether this is the word of an algorithm, and of one without servers.
+bool has_no_servers(std::string_view word);
+
 /// Words that their readers alone make something of.
 enum class LengthsDistribution { uniform, normal, lognormal, exponential };
 

@@ -1,9 +1,10 @@
 // Keys that fill members. A row such as
 //   member<&Sync::servers>("How many parameter servers there are.", {.range = {1, 100'000}})
 //   needed<&Gpu::memory>("GB", "Size of its memory.")
+//   part<&Plan::sync>(sync, "How gradients are synchronised.")
 // says once what a key is: its name and the type of its value are the member's, what a new record has is what holds
-// without the key, and MappingReader::fill reads it. Keys whose meaning hangs on other keys are rows without a member
-// and lines of a reader.
+// without the key, and MappingReader::fill reads it. A value that is written in a way of its own has a parser in its
+// row (parsed_by). Keys whose meaning hangs on other keys are rows without a member and lines of a reader.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key.hpp"
@@ -88,20 +90,49 @@ template <typename T>
 std::string written(const std::optional<T>& /*value*/, const Key& /*key*/) {
   return "";
 }
-
-template <auto pointer, typename T, typename Record, typename M>
-constexpr Member member_of(M Record::*) {
-  return {&type_of_record<Record>,
-          [](void* record, std::string_view text, const Key& key) {
-            static_cast<Record*>(record)->*pointer = parsed<T>(text, key);
-          },
-          [](const Key& key) { return written(Record().*pointer, key); }};
+template <typename T>
+std::string written(const std::vector<T>& /*value*/, const Key& /*key*/) {
+  return "";
 }
 
-template <typename M, typename Record>
-M type_of(M Record::*);
-template <typename M, typename Record>
-M type_of(std::optional<M> Record::*);
+/// Puts the value, or one of a list's, into a member.
+template <typename T, typename M>
+void put(M& member, std::string_view text, const Key& key, std::size_t /*item*/) {
+  member = parsed<T>(text, key);
+}
+template <typename T>
+void put(std::vector<T>& member, std::string_view text, const Key& key, std::size_t item) {
+  if (item == 0) member.clear();
+  member.push_back(parsed<T>(text, key));
+}
+
+template <auto pointer, typename T, typename Owner, typename M>
+constexpr Member member_of(M Owner::*) {
+  return {&type_of_record<Owner>,
+          [](void* record, std::string_view text, const Key& key, std::size_t item) {
+            put<T>(static_cast<Owner*>(record)->*pointer, text, key, item);
+          },
+          nullptr, [](const Key& key) { return written(Owner().*pointer, key); }};
+}
+
+template <typename M, typename Owner>
+M type_of(M Owner::*);
+template <typename M, typename Owner>
+M type_of(std::optional<M> Owner::*);
+template <typename M, typename Owner>
+M type_of(std::vector<M> Owner::*);
+
+template <typename Owner, typename M>
+Owner owner_of(M Owner::*);
+
+template <typename M>
+Record record_of(M& part) {
+  return {&part, &type_of_record<M>};
+}
+template <typename M>
+Record record_of(std::optional<M>& part) {
+  return record_of(part ? *part : part.emplace());
+}
 
 }  // namespace detail
 
@@ -133,6 +164,80 @@ constexpr Key member(std::string_view unit, std::string_view usual, std::string_
   further.usual = usual;
   return member<pointer>(meaning, further);
 }
+/// A key whose text, or each of a list's, a parser puts into a record: void parse(Owner&, std::string_view), which
+/// throws UnitError.
+template <auto parse, typename Owner>
+constexpr Key set_by(void (*)(Owner&, std::string_view), Key row) {
+  row.member.record = &type_of_record<Owner>;
+  row.member.set = [](void* record, std::string_view text, const Key& /*key*/, std::size_t /*item*/) {
+    parse(*static_cast<Owner*>(record), text);
+  };
+  return row;
+}
+template <auto parse>
+constexpr Key parsed_by(Key row) {
+  return set_by<parse>(parse, row);
+}
+/// A key whose mapping fills a member: a record of its own.
+template <auto pointer>
+constexpr Key part(const Mapping& keys, Key row) {
+  using Owner = decltype(detail::owner_of(pointer));
+  if (row.name.empty()) row.name = detail::name_of<pointer>();
+  if (row.value.all[0].kind == Form::Kind::text) row.value = mapping(keys);
+  row.member.record = &type_of_record<Owner>;
+  row.member.part = [](void* record) { return detail::record_of(static_cast<Owner*>(record)->*pointer); };
+  return row;
+}
+/// A key whose mapping fills more of the record that has it, beside what the row is for a single value.
+template <typename Owner>
+constexpr Key more_of(Key row) {
+  row.member.record = &type_of_record<Owner>;
+  row.member.part = [](void* record) { return Record{record, &type_of_record<Owner>}; };
+  return row;
+}
+/// "bounded(4)" is "bounded" and 4, "none" is "none" and nothing. Throws UnitError.
+struct WordWithNumber {
+  std::string_view word;
+  std::optional<int> number;
+};
+WordWithNumber parse_word_with_number(std::string_view text, int least);
+/// A number of tokens. Throws UnitError.
+double parse_length(std::string_view text);
+/// "5 %" or 0.05. Throws UnitError.
+double parse_share(std::string_view text);
+/// The same below 100 % of the `whole`.
+double parse_share_below(std::string_view text, std::string_view what, std::string_view whole);
+
+/// A key whose value is such a share.
+template <auto pointer, detail::Literal what, detail::Literal whole>
+constexpr Key share(std::string_view usual, std::string_view meaning, Key row = {}) {
+  using Owner = decltype(detail::owner_of(pointer));
+  row.member.record = &type_of_record<Owner>;
+  row.member.set = [](void* record, std::string_view text, const Key& /*key*/, std::size_t /*item*/) {
+    static_cast<Owner*>(record)->*pointer = parse_share_below(text, what.text, whole.text);
+  };
+  if (row.name.empty()) row.name = detail::name_of<pointer>();
+  row.value = quantity("%") | number;
+  row.usual = usual;
+  row.meaning = meaning;
+  return row;
+}
+
+/// A key that fills two members: one number is both, or [height, width].
+template <auto first, auto second>
+constexpr Key both(Key row) {
+  using Owner = decltype(detail::owner_of(first));
+  row.value = whole | list(whole);
+  row.member.record = &type_of_record<Owner>;
+  row.member.set = [](void* record, std::string_view text, const Key& key, std::size_t item) {
+    if (item > 1) throw UnitError("more than two numbers", "one number, or [height, width]");
+    Owner& owner = *static_cast<Owner*>(record);
+    owner.*second = parse_integer(text, key.range.minimum, key.range.maximum);
+    if (item == 0) owner.*first = owner.*second;
+  };
+  return row;
+}
+
 /// A key that must be there.
 template <auto pointer>
 constexpr Key needed(std::string_view meaning, Key further = {}) {

@@ -136,8 +136,15 @@ constexpr Key resampler_keys[] = {
 };
 
 constexpr Value layers_in_order = list(mapping(layer) | text);
-constexpr Value one_or_two = whole | list(whole);
 constexpr IntegerRange layer_width{1, 100'000'000}, layer_window{1, 10'000};
+constexpr Key kernel(std::string_view meaning) {
+  return both<&NetworkLayer::kernel_h, &NetworkLayer::kernel_w>(
+      {.name = "kernel", .usual = "needed", .meaning = meaning, .range = layer_window});
+}
+constexpr Key pad(std::string_view meaning) {
+  return both<&NetworkLayer::pad_h, &NetworkLayer::pad_w>(
+      {.name = "pad", .usual = "0", .meaning = meaning, .range = {0, 10'000}});
+}
 constexpr Key has_bias = member<&NetworkLayer::bias>("Whether a bias is added.");
 
 // Words without parameters (relu, flatten, …) are written without a mapping.
@@ -154,9 +161,9 @@ constexpr Key layer_keys[] = {
 
 constexpr Key convolution_layer_keys[] = {
     needed<&NetworkLayer::out>("Filters.", {.range = layer_width}),
-    {"kernel", one_or_two, "needed", "Side of a filter, or [height, width]."},
+    kernel("Side of a filter, or [height, width]."),
     member<&NetworkLayer::stride>("Pixels from one window to the next.", {.range = layer_window}),
-    {"pad", one_or_two, "0", "Pixels of zeros around the input, or [height, width]."},
+    pad("Pixels of zeros around the input, or [height, width]."),
     member<&NetworkLayer::groups>("Groups of channels that are convolved apart.", {.range = layer_width}),
     has_bias,
 };
@@ -167,9 +174,9 @@ constexpr Key linear_layer_keys[] = {
 };
 
 constexpr Key pool_layer_keys[] = {
-    {"kernel", one_or_two, "needed", "Side of a window, or [height, width]."},
+    kernel("Side of a window, or [height, width]."),
     member<&NetworkLayer::stride>("Pixels from one window to the next.", {.usual = "kernel", .range = layer_window}),
-    {"pad", one_or_two, "0", "Pixels around the input, or [height, width]."},
+    pad("Pixels around the input, or [height, width]."),
 };
 
 constexpr Key residual_keys[] = {

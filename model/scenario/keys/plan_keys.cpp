@@ -1,4 +1,10 @@
 // Plans: how a training is spread over GPUs, and how its gradients are synchronised.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "model/base/text.hpp"
 #include "model/parallelism/plan.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
@@ -8,14 +14,108 @@ namespace foretrain::keys {
 
 namespace {
 
+constexpr Value offloaded = one_of<"none", "optimizer", "parameters", "activations">;
+void parse_offload(Plan& plan, std::string_view text) {
+  const std::size_t word = parse_word(text, offloaded.all[0].words);
+  plan.offload.optimizer |= word == 1;
+  plan.offload.parameters |= word == 2;
+  plan.offload.activations |= word == 3;
+}
+
+void parse_consistency(Sync& sync, std::string_view text) {
+  using enum Sync::Consistency;
+  const auto [word, number] = parse_word_with_number(text, 0);  // bounded(0) is synchronous
+  const auto kind = value_of<Sync::Consistency>(word);
+  if (kind && number && *kind != bounded) {
+    throw UnitError(fmt::format("{} has no bound on staleness", word),
+                    fmt::format("{}, or bounded({})", word, *kind == synchronous ? 0 : *number));
+  }
+  if (!kind || number.has_value() != (*kind == bounded)) {
+    throw UnitError(fmt::format("unknown value \"{}\"", text), "synchronous, asynchronous or bounded(4)");
+  }
+  sync.consistency = *kind;
+  sync.staleness = number.value_or(0);
+}
+
+/// How many gradients are synchronised at once: a size, or the name of a rule of scenarios/buckets.yaml.
+void parse_bucket(Sync& sync, std::string_view text) {
+  sync.bucket_rule = text.find_first_of("0123456789") == std::string_view::npos ? text : "";
+  if (sync.bucket_rule.empty()) sync.bucket = parse_quantity<Bytes>(text);
+  if (!(sync.bucket > Bytes(0.0))) throw UnitError("zero is impossible here", "a value above zero");
+}
+
+/// Every kind of compression as it is written, with a number for example: "none, fp16, …, top_k(1 %)".
+std::string compressions() {
+  std::vector<std::string> written;
+  for (const std::string_view word : names_of<Compression::Kind>) {
+    const Compression::Number number = Compression::number_of(*value_of<Compression::Kind>(word));
+    const std::string_view example = number == Compression::Number::rank    ? "(4)"
+                                     : number == Compression::Number::share ? "(1 %)"
+                                                                            : "";
+    written.push_back(fmt::format("{}{}", word, example));
+  }
+  return or_list(written, written.size());
+}
+
+/// "top_k(0.01)" or "top_k(1 %)": the share of the gradients that is sent.
+double parse_sent_share(std::string_view text) {
+  const std::size_t open = text.find('(');
+  const std::string wanted = fmt::format(
+      "a share of the gradients above 0 and up to 1, for example {0}(0.01) or {0}(1 %)", text.substr(0, open));
+  if (open == std::string_view::npos || text.back() != ')') {
+    throw UnitError(fmt::format("\"{}\" does not say how many gradients are sent", text), wanted);
+  }
+  double share = 0.0;
+  try {
+    share = parse_share(trim(text.substr(open + 1, text.size() - open - 2)));
+  } catch (const UnitError& error) {
+    throw UnitError(error.got(), wanted);
+  }
+  if (share > 0.0 && share <= 1.0) return share;
+  throw UnitError(fmt::format("a share of {} of the gradients", share), wanted);
+}
+
+void parse_compression(Sync& sync, std::string_view text) {
+  Compression& compression = sync.compression;
+  const auto kind = value_of<Compression::Kind>(text.substr(0, text.find('(')));
+  const Compression::Number wanted = kind ? Compression::number_of(*kind) : Compression::Number::nothing;
+  if (wanted == Compression::Number::share) {
+    compression.share = parse_sent_share(text);
+  } else {
+    const std::optional<int> number = parse_word_with_number(text, 1).number;
+    if (!kind || number.has_value() != (wanted == Compression::Number::rank)) {
+      throw UnitError(fmt::format("unknown value \"{}\"", text), compressions());
+    }
+    compression.rank = number.value_or(0);
+  }
+  compression.kind = *kind;
+  compression.error_feedback = compression.needs_whole_gradient();  // they lose too much without
+}
+
+void parse_error_feedback(Sync& sync, std::string_view text) {
+  sync.compression.error_feedback = parse_flag(text);
+  if (sync.compression.kind != Compression::Kind::none) return;
+  throw UnitError("error feedback without compression",
+                  fmt::format("compression: {}, or leave the key out", compressions().substr(sizeof("none,"))));
+}
+
+void parse_slow_factor(Sync::SlowWorkers& slow, std::string_view text) {
+  slow.factor = parse_number(text);
+  if (slow.factor >= 1.0 && slow.factor <= 1000.0) return;
+  throw UnitError(fmt::format("{} times the compute time of the others", slow.factor), "from 1 to 1000");
+}
+
 // `auto` is searched for before a scenario is read (planning/auto_plan.hpp).
 constexpr Value factor_of_gpus = whole | one_of<"auto">;
 constexpr IntegerRange factor{1, 1'000'000};
 constexpr auto execution = member<&Plan::execution>("How kernels are launched.");
 constexpr Key plan_keys[] = {
-    {"data", factor_of_gpus, "what tensor, pipeline and context leave",
-     "Replicas of the model, each with a part of the batch.",
-     "data x tensor x pipeline x context is the number of GPUs.", "workers"},
+    member<&Plan::data>("Replicas of the model, each with a part of the batch.",
+                        {.value = factor_of_gpus,
+                         .usual = "what tensor, pipeline and context leave",
+                         .together = "data x tensor x pipeline x context is the number of GPUs.",
+                         .title = "workers",
+                         .range = factor}),
     member<&Plan::tensor>("GPUs that share the matrices of every layer.",
                           {.value = factor_of_gpus, .title = "tensor-parallel GPUs", .range = factor}),
     member<&Plan::pipeline>("Stages into which the layers are divided, one after the other.",
@@ -48,12 +148,13 @@ constexpr Key plan_keys[] = {
                                      {.together = "With tensor above 1."}),
     member<&Plan::tensor_overlap>("Whether gathers and scatters of tensor ranks run behind products, in chunks.",
                                   {.together = "With sequence_parallel."}),
-    {"zero", factor_of_gpus | mapping(zero), "0",
-     "What is divided over replicas: 1 optimizer states, 2 and gradients, 3 and weights (FSDP)."},
-    {"reshard_after_forward", flag, "true; false with a pipeline",
-     "Whether weights are given back after the forward pass and gathered again.", "zero: 3"},
-    {"offload", one_or_list(one_of<"none", "optimizer", "parameters", "activations">), "none",
-     "What is kept in host memory between its uses."},
+    more_of<Plan>(
+        member<&Plan::zero>("What is divided over replicas: 1 optimizer states, 2 and gradients, 3 and weights (FSDP).",
+                            {.value = factor_of_gpus | mapping(zero), .range = {0, 3}})),
+    member<&Plan::reshard_after_forward>("Whether weights are given back after the forward pass and gathered again.",
+                                         {.usual = "true; false with a pipeline", .together = "zero: 3"}),
+    parsed_by<parse_offload>(
+        {"offload", one_or_list(offloaded), "none", "What is kept in host memory between its uses."}),
     member<&Plan::offload_to_disks>(
         "Where offloaded weights and states lie: in the host's memory, or on its disks (NVMe).",
         {.name = "offload_to", .value = one_of<"memory", "disks">, .together = "With offload."}),
@@ -66,9 +167,12 @@ constexpr Key plan_keys[] = {
         {.zero = Zero::allowed}),
     member<&Plan::gathered_parameters>("Parameters that stay gathered, buckets of gradients included; 0: two layers'.",
                                        {.together = "zero: 3", .zero = Zero::allowed}),
-    {"headroom", quantity("%") | number, "6 %",
-     "Share of a GPU's memory that stays free: a plan that needs more than the rest does not count as one that fits."},
-    {"sync", mapping(sync), "all-reduce by the fastest algorithm", "How gradients are synchronised."},
+    share<&Plan::headroom, "headroom", "memory">(
+        "6 %",
+        "Share of a GPU's memory that stays free: a plan that needs more than the rest does not count as one that "
+        "fits."),
+    part<&Plan::sync>(sync,
+                      {.usual = "all-reduce by the fastest algorithm", .meaning = "How gradients are synchronised."}),
     execution,
     member<&Plan::graphed_parts>(
         "Which parts of a layer eager execution launches as one CUDA graph each; experts follow by themselves.",
@@ -88,12 +192,12 @@ constexpr Key plan_keys[] = {
 };
 
 constexpr Key collective_plan_keys[] = {
-    {"sync", mapping(sync), "the fastest algorithm", "How the collective is carried out."},
+    part<&Plan::sync>(sync, {.usual = "the fastest algorithm", .meaning = "How the collective is carried out."}),
 };
 constexpr Key execution_plan_keys[] = {execution};
 
 constexpr Key zero_keys[] = {
-    {"stage", whole, "needed", "As plan.zero: what is divided."},
+    needed<&Plan::zero>("As plan.zero: what is divided.", {.name = "stage", .range = {0, 3}}),
     member<&Plan::shard>("Replicas over which it is divided, as often as there are such groups (HSDP).",
                          {.usual = "all replicas", .range = factor}),
     member<&Plan::zero_gradients>("Whether each micro-batch's gradients are scattered, or kept whole until the last "
@@ -105,14 +209,19 @@ constexpr Key zero_keys[] = {
 
 constexpr Key sync_keys[] = {
     member<&Sync::algorithm>("How gradients are summed; auto: the fastest of those that apply."),
-    {"levels", one_or_list(whole), "a machine's ranks, then machines",
-     "Group sizes from the inside out, such as [8, 4].", "Algorithms in levels."},
+    member<&Sync::levels>("Group sizes from the inside out, such as [8, 4].",
+                          {.value = one_or_list(whole),
+                           .usual = "a machine's ranks, then machines",
+                           .together = "Algorithms in levels.",
+                           .range = factor}),
     member<&Sync::servers>("How many parameter servers there are.", {.together = with_servers, .range = {1, 100'000}}),
     member<&Sync::placement>("Where parameter servers run.", {.together = with_servers}),
-    {"consistency", text, "synchronous", "synchronous, asynchronous or bounded(4).", with_servers},
-    {"bucket", named(Catalogue::bucket_rule) | quantity("MB"), "auto",
-     "Gradients that are sent together: a size, or a rule of scenarios/buckets.yaml (auto, whole, a trainer's).", "",
-     "gradient bucket"},
+    parsed_by<parse_consistency>(
+        {"consistency", text, "synchronous", "synchronous, asynchronous or bounded(4).", with_servers}),
+    parsed_by<parse_bucket>(
+        {"bucket", named(Catalogue::bucket_rule) | quantity("MB"), "auto",
+         "Gradients that are sent together: a size, or a rule of scenarios/buckets.yaml (auto, whole, a trainer's).",
+         "", "gradient bucket"}),
     member<&Sync::first_bucket>("The first bucket to become ready, where its size is another.",
                                 {.value = quantity("MB"), .usual = "bucket"}),
     member<&Sync::bucketing>("Whether buckets end with layers or with tensors."),
@@ -134,22 +243,26 @@ constexpr Key sync_keys[] = {
     member<&Sync::gather_overlap>(
         "Whether updated weights come back beside the next step's forward passes, not behind the update.",
         {.together = "zero: 1 or 2"}),
-    {"compression", text, "none",
-     "none, fp16, …, powersgd(4), top_k(1 %): gradients made smaller before they are sent."},
-    {"error_feedback", flag, "where compression needs it",
-     "Whether what compression loses is added to the next step's gradients.", "With compression."},
+    parsed_by<parse_compression>(
+        {"compression", text, "none",
+         "none, fp16, …, powersgd(4), top_k(1 %): gradients made smaller before they are sent."}),
+    parsed_by<parse_error_feedback>({"error_feedback", flag, "where compression needs it",
+                                     "Whether what compression loses is added to the next step's gradients.",
+                                     "With compression."}),
     member<&Sync::assignment>("How gradients are dealt out to servers.", {.together = with_servers}),
     member<&Sync::split>("The size above which a gradient is cut into pieces.",
                          {.value = quantity("MB"), .usual = "4 MB", .together = with_servers}),
     member<&Sync::priority>("Which gradient a server takes first.", {.together = with_servers}),
     member<&Sync::barrier>("Whether no weight is pulled before all gradients are applied.", {.together = with_servers}),
-    {"local_reduce", flag, "false", "Whether a machine's GPUs add up first and push once.", with_servers},
-    {"slow_workers", mapping(slow_workers), "none", "Workers that compute slower than others.", with_servers},
+    member<&Sync::local_reduce>("Whether a machine's GPUs add up first and push once.", {.together = with_servers}),
+    part<&Sync::slow_workers>(
+        slow_workers,
+        {.usual = "none", .meaning = "Workers that compute slower than others.", .together = with_servers}),
 };
 
 constexpr Key slow_workers_keys[] = {
     needed<&Sync::SlowWorkers::count>("How many are slow.", {.range = {0, 1'000'000}}),
-    needed<&Sync::SlowWorkers::factor>("Their compute time over that of the others."),
+    parsed_by<parse_slow_factor>({"factor", number, "needed", "Their compute time over that of the others."}),
 };
 
 constexpr Key buckets_file_keys[] = {
@@ -167,6 +280,16 @@ constexpr Key bucket_rule_keys[] = {
 };
 
 }  // namespace
+
+bool is_server_key(std::string_view key) {
+  const auto* const row = std::ranges::find(sync_keys, key.substr(0, key.find('.')), &Key::name);
+  return row != std::end(sync_keys) && row->together == with_servers;
+}
+
+bool has_no_servers(std::string_view word) {
+  const auto algorithm = value_of<SyncAlgorithm>(word);
+  return algorithm && !has_servers(*algorithm);
+}
 
 constinit const Mapping plan = {"plan", plan_keys};
 constinit const Mapping collective_plan = {"plan of a collective", collective_plan_keys};

@@ -12,6 +12,34 @@ namespace foretrain::keys {
 
 namespace {
 
+void parse_fusion(TrainerCode& code, std::string_view text) {
+  if (text != "none") code.fusions.add(static_cast<Fusion>(parse_word(text, names_of<Fusion>)));
+}
+
+void parse_loss(TrainerCode& code, std::string_view text) {
+  const auto [word, parts] = parse_word_with_number(text, 1);
+  const bool chunked = word == name(Loss::Kind::chunked);
+  if (chunked != parts.has_value()) {
+    throw UnitError(chunked ? "chunked into how many parts?" : std::string(word) + " has no parts to count",
+                    "eager, fused, chunked(8) or fused_linear");
+  }
+  code.loss = {static_cast<Loss::Kind>(parse_word(word, names_of<Loss::Kind>)), parts.value_or(1)};
+}
+
+template <auto pointer>
+void put_length(LengthDistribution& lengths, std::string_view text) {
+  lengths.*pointer = parse_length(text);
+}
+
+/// "80 %" or 0.8.
+void put_spread(LengthDistribution& lengths, std::string_view text) {
+  constexpr double widest = 5.0;
+  lengths.spread = parse_share(text);
+  if (lengths.spread > widest) {
+    throw UnitError(fmt::format("a spread of {}", text), "0 to 500 % of the mean, such as 80 %");
+  }
+}
+
 constexpr Key workload_keys[] = {
     {"train", mapping(train), "", "A training: what one step takes.", "Exactly one key of workload."},
     {"collective", mapping(collective), "", "A collective operation alone.", "Exactly one key of workload."},
@@ -38,14 +66,14 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels>("Whether small operators are fused; where no trainer is named: norms.",
                                   {.usual = "fused; plain on processors", .together = "Transformers."}),
-    {"fusions",
-     one_or_list(
-         one_of<"none", "norm", "softmax", "activation", "bias_dropout_add", "rotary", "cross_entropy", "optimizer">),
-     "none",
-     "What one kernel does where kernels are plain; norm: of images, batch norm with the activation and the residual "
-     "sum "
-     "behind it.",
-     "kernels: plain, or networks of layers"},
+    parsed_by<parse_fusion>(
+        {"fusions",
+         one_or_list(one_of<"none", "norm", "softmax", "activation", "bias_dropout_add", "rotary", "cross_entropy",
+                            "optimizer">),
+         "none",
+         "What one kernel does where kernels are plain; norm: of images, batch norm with the activation and the "
+         "residual sum behind it.",
+         "kernels: plain, or networks of layers"}),
     member<&TrainerCode::memory_format>(
         "How images lie in memory: each channel by itself, or a pixel's channels side by side (channels_last), as "
         "tensor cores read them.",
@@ -92,14 +120,14 @@ constexpr Key train_keys[] = {
                                            {.usual = "true for 2-byte weights"}),
     member<&TrainWorkload::recompute_early_stop>(
         "Whether recomputation ends as soon as all that was not kept is back, instead of with the layer."),
-    {"loss", word<Loss::Kind> | text, "eager",
-     "Whether cross-entropy makes fp32 copies of the logits, and whether they are all there at a time: eager, fused, "
-     "chunked(8), fused_linear."},
+    parsed_by<parse_loss>({"loss", word<Loss::Kind> | text, "eager",
+                           "Whether cross-entropy makes fp32 copies of the logits, and whether they are all there at a "
+                           "time: eager, fused, chunked(8), fused_linear."}),
     {"samples", text, "", "The whole training, such as 15 trillion tokens or 90 epochs of 1281167 images.",
      "Results then say how long it takes."},
     {"loader", mapping(loader), "data are there when needed", "How samples come from storage to the GPU."},
-    {"compute_spread", quantity("%") | number, "0",
-     "How much a worker's compute time varies from step to step, as a share of its mean."},
+    share<&TrainWorkload::compute_spread, "spread", "mean">(
+        "0", "How much a worker's compute time varies from step to step, as a share of its mean."),
     {"data", mapping(data), "every sample as long as the model's sequence", "How samples differ in length.",
      "Models with a sequence."},
     {"freeze", one_or_list(one_of<"vision", "projector", "language", "embedding", "blocks", "head">), "nothing",
@@ -169,18 +197,18 @@ constexpr Key data_keys[] = {
 };
 
 constexpr Key distribution_keys[] = {
-    {"distribution", word<LengthDistribution::Kind>, "needed", "How lengths are distributed."},
+    needed<&LengthDistribution::kind>("How lengths are distributed.", {.name = "distribution"}),
 };
 constexpr Key fixed_keys[] = {
-    {"value", number, "needed", "The one length."},
+    parsed_by<put_length<&LengthDistribution::value>>({"value", number, "needed", "The one length."}),
 };
 constexpr Key uniform_keys[] = {
-    {"from", number, "needed", "The shortest length."},
-    {"to", number, "needed", "The longest length."},
+    parsed_by<put_length<&LengthDistribution::from>>({"from", number, "needed", "The shortest length."}),
+    parsed_by<put_length<&LengthDistribution::to>>({"to", number, "needed", "The longest length."}),
 };
 constexpr Key lognormal_keys[] = {
-    {"mean", number, "needed", "The mean length."},
-    {"spread", quantity("%") | number, "needed", "Standard deviation over the mean."},
+    parsed_by<put_length<&LengthDistribution::mean>>({"mean", number, "needed", "The mean length."}),
+    parsed_by<put_spread>({"spread", quantity("%") | number, "needed", "Standard deviation over the mean."}),
 };
 constexpr Key histogram_keys[] = {
     {"values", list(number), "needed", "Lengths."},
@@ -214,7 +242,8 @@ constexpr Key collective_keys[] = {
     {"groups", whole, "1", "Groups into which they are divided, each with an operation of its own."},
     {"layout", word<RankGrouping>, "blocked", "Whether groups are consecutive ranks or every so many."},
     member<&Sync::algorithm>("How it is carried out.", {.usual = "plan.sync.algorithm"}),
-    {"levels", one_or_list(whole), "plan.sync.levels", "Group sizes from the inside out."},
+    member<&Sync::levels>("Group sizes from the inside out.",
+                          {.value = one_or_list(whole), .usual = "plan.sync.levels", .range = {1, 1'000'000}}),
     member<&Sync::servers>("How many parameter servers there are.",
                            {.usual = "plan.sync.servers", .range = {1, 100'000}}),
     member<&Sync::placement>("Where parameter servers run.", {.usual = "plan.sync.placement"}),
@@ -263,7 +292,7 @@ constexpr Key loader_keys[] = {
     member<&DataLoader::pinned>("Whether copies leave page-locked memory."),
     member<&DataLoader::non_blocking>("Whether copies run beside the step before.", {.together = "With pinned."}),
     member<&DataLoader::persistent>("Whether workers live on from epoch to epoch."),
-    {"spread", quantity("%") | number, "0", "Standard deviation of a sample's time over its mean."},
+    share<&DataLoader::spread, "spread", "mean">("0", "Standard deviation of a sample's time over its mean."),
 };
 
 constexpr Key dataset_keys[] = {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -18,25 +17,14 @@ namespace foretrain {
 
 namespace {
 
-struct QuantityRow {
-  MeasuredQuantity quantity;
-  std::string_view name;
-  double (*parse)(std::string_view);  ///< to base units
-};
-
-template <typename Q>
-double in_base_units(std::string_view text) {
-  return parse_quantity<Q>(text).value();
+/// In base units.
+double parse_measured(MeasuredQuantity quantity, std::string_view text) {
+  using enum MeasuredQuantity;
+  if (quantity == step_time || quantity == time || quantity == time_to_train)
+    return parse_quantity<Seconds>(text).value();
+  if (quantity == bus_bandwidth) return parse_quantity<BytesPerSecond>(text).value();
+  return quantity == memory_per_gpu ? parse_quantity<Bytes>(text).value() : parse_number(text);
 }
-constexpr std::array<QuantityRow, 8> quantity_rows = {
-    {{MeasuredQuantity::step_time, "step_time", in_base_units<Seconds>},
-     {MeasuredQuantity::samples_per_second, "samples_per_second", parse_number},
-     {MeasuredQuantity::tokens_per_second, "tokens_per_second", parse_number},
-     {MeasuredQuantity::tokens_per_second_per_gpu, "tokens_per_second_per_gpu", parse_number},
-     {MeasuredQuantity::time, "time", in_base_units<Seconds>},
-     {MeasuredQuantity::bus_bandwidth, "bus_bandwidth", in_base_units<BytesPerSecond>},
-     {MeasuredQuantity::memory_per_gpu, "memory_per_gpu", in_base_units<Bytes>},
-     {MeasuredQuantity::time_to_train, "time_to_train", in_base_units<Seconds>}}};
 
 /// Columns that are a text of the case as they stand.
 struct PlainColumn {
@@ -53,13 +41,10 @@ constexpr std::string_view measured_prefix = "measured.";
 constexpr std::string_view predicted_prefix = "predicted.";
 constexpr std::string_view replay_prefix = "replay.";
 
-const QuantityRow& quantity_row(const CsvCell& column) {
+MeasuredQuantity measured_by(const CsvCell& column) {
   const std::string_view wanted = std::string_view(column.text).substr(measured_prefix.size());
-  std::vector<std::string> known;
-  for (const QuantityRow& row : quantity_rows) {
-    if (row.name == wanted) return row;
-    known.emplace_back(row.name);
-  }
+  if (const auto quantity = value_of<MeasuredQuantity>(wanted)) return *quantity;
+  const std::vector<std::string> known(names_of<MeasuredQuantity>.begin(), names_of<MeasuredQuantity>.end());
   const auto nearest = nearest_word(wanted, known);
   throw ScenarioError(column.where, column.text, "unknown measured quantity",
                       nearest ? fmt::format("did you mean measured.{}?", *nearest) : or_list(known));
@@ -69,7 +54,7 @@ void check_column(const CsvCell& column) {
   const std::vector<std::string> sections = {"name", "description", "cluster", "workload",
                                              "plan", "background",  "jobs",    "calibration"};
   const std::string& text = column.text;
-  if (text.starts_with(measured_prefix)) quantity_row(column);
+  if (text.starts_with(measured_prefix)) static_cast<void>(measured_by(column));
   const std::string first = text.substr(0, text.find('.'));
   std::vector<std::string> known;
   for (const PlainColumn& plain : plain_columns) known.emplace_back(plain.name);
@@ -85,11 +70,11 @@ void check_column(const CsvCell& column) {
 }
 
 void read_measurement(const CsvCell& column, const CsvCell& cell, Case& row) {
-  const QuantityRow& quantity = quantity_row(column);
+  const MeasuredQuantity quantity = measured_by(column);
   try {
-    const double value = quantity.parse(cell.text);
+    const double value = parse_measured(quantity, cell.text);
     if (!(value > 0.0)) throw UnitError("a measurement of zero", "a value above zero");
-    row.measured.push_back({quantity.quantity, value, cell.where});
+    row.measured.push_back({quantity, value, cell.where});
   } catch (const UnitError& error) {
     if (!row.unreadable) row.unreadable = ScenarioError(cell.where, column.text, error.got(), error.expected());
   }
@@ -112,8 +97,6 @@ void read_cell(const CsvCell& column, const CsvCell& cell, Case& row) {
 }
 
 }  // namespace
-
-std::string_view name(MeasuredQuantity quantity) { return quantity_rows[static_cast<std::size_t>(quantity)].name; }
 
 std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name) {
   const CsvTable table = parse_csv(text, file_name);

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/overrides.hpp"
 #include "model/scenario/scenario.hpp"
 
 namespace foretrain {
 
-/// What a `measured.*` column holds.
+/// What a `measured.*` column holds, by the word behind the dot.
 enum class MeasuredQuantity {
   step_time,
   samples_per_second,
@@ -25,9 +26,6 @@ enum class MeasuredQuantity {
   memory_per_gpu,
   time_to_train
 };
-
-/// "step_time": the column's name behind the dot.
-std::string_view name(MeasuredQuantity quantity);
 
 struct Measurement {
   MeasuredQuantity quantity = MeasuredQuantity::step_time;

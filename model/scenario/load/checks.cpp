@@ -112,26 +112,19 @@ void check_chunks(const Scenario& scenario) {
 
 void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
-  if (plan.interleave > 1 && plan.pipeline == 1) {
-    fail(scenario, "plan.interleave", fmt::format("{} chunks per stage without a pipeline", plan.interleave),
-         "pipeline: 2 or more, or interleave: 1");
-  }
+  fail_if(scenario, plan.interleave > 1 && plan.pipeline == 1, "plan.interleave",
+          "{} chunks per stage without a pipeline", "pipeline: 2 or more, or interleave: 1", plan.interleave);
   check_chunks(scenario);
   if (!splits_backward(plan.schedule)) return;
-  if (plan.pipeline == 1) {
-    fail(scenario, "plan.schedule", fmt::format("{} without a pipeline", name(plan.schedule)),
-         "pipeline: 2 or more, or leave the key out");
-  }
-  if (plan.zero == 3) {
-    fail(scenario, "plan.zero", fmt::format("weights that are gathered for each pass, with {}", name(plan.schedule)),
-         "zero: 0, 1 or 2, or schedule: 1f1b");
-  }
+  fail_if(scenario, plan.pipeline == 1, "plan.schedule", "{} without a pipeline",
+          "pipeline: 2 or more, or leave the key out", name(plan.schedule));
+  fail_if(scenario, plan.zero == 3, "plan.zero", "weights that are gathered for each pass, with {}",
+          "zero: 0, 1 or 2, or schedule: 1f1b", name(plan.schedule));
   if (plan.schedule != PipelineSchedule::dualpipe) return;
   fail_if(scenario, plan.offload.parameters || plan.offload.activations, "plan.offload",
           "copies between host and GPU in each pass, with dualpipe", "optimizer or none, or schedule: 1f1b");
-  if (plan.pipeline % 2 != 0) {
-    fail(scenario, "plan.pipeline", fmt::format("dualpipe with {} stages", plan.pipeline), "an even number of stages");
-  }
+  fail_if(scenario, plan.pipeline % 2 != 0, "plan.pipeline", "dualpipe with {} stages", "an even number of stages",
+          plan.pipeline);
   const std::int64_t passes = train.global_batch / (train.micro_batch * plan.data);
   const std::int64_t least = std::int64_t{2} * plan.pipeline;
   if (passes % 2 != 0 || passes < least) {
@@ -154,10 +147,8 @@ void check_shard(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   if (plan.shard == 0) return;
   require_divisible(scenario, "plan.zero.shard", plan.shard, replicas_of(plan), "ranks with the same parameters");
-  if (plan.shard % plan.expert != 0) {
-    fail(scenario, "plan.zero.shard", fmt::format("{} ranks a shard with experts over {}", plan.shard, plan.expert),
-         fmt::format("a multiple of {}", plan.expert));
-  }
+  fail_if(scenario, plan.shard % plan.expert != 0, "plan.zero.shard", "{0} ranks a shard with experts over {1}",
+          "a multiple of {1}", plan.shard, plan.expert);
 }
 
 void check_tensor(const Scenario& scenario, const TransformerConfig& model) {
@@ -278,13 +269,10 @@ void check_unequal_devices(const Scenario& scenario) {
   if (!slow && !scenario.cluster.jitter) return;
   const char* key = slow ? "cluster.faults" : "cluster.jitter";
   const char* what = slow ? "a slow GPU" : "jitter";
-  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
-    fail(scenario, key, fmt::format("{} in a scenario that trains nothing", what), "workload: { train: … }");
-  }
-  if (has_servers(scenario.plan.sync.algorithm)) {
-    fail(scenario, key, fmt::format("{} with parameter servers", what),
-         "plan.sync.slow_workers and workload.train.compute_spread");
-  }
+  fail_if(scenario, !std::holds_alternative<TrainWorkload>(scenario.workload), key,
+          "{} in a scenario that trains nothing", "workload: {{ train: … }}", what);
+  fail_if(scenario, has_servers(scenario.plan.sync.algorithm), key, "{} with parameter servers",
+          "plan.sync.slow_workers and workload.train.compute_spread", what);
 }
 
 void check_disks(const Scenario& scenario) {

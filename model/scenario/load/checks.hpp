@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
+#include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
 
@@ -16,6 +17,13 @@ SourcePosition position_of(const Scenario& scenario, std::string_view key);
 [[noreturn]] void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected);
 void fail_if(const Scenario& scenario, bool wrong, std::string_view key, std::string_view got,
              std::string_view expected);
+/// The same with texts that are made of values.
+template <typename... Args>
+  requires(sizeof...(Args) > 0)
+void fail_if(const Scenario& scenario, bool wrong, std::string_view key, Format<Args...> got, Format<Args...> expected,
+             const Args&... args) {
+  if (wrong) fail(scenario, key, fmt::format(got, args...), fmt::format(expected, args...));
+}
 
 /// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs; a global batch that data ×
 /// micro-batch does not divide; heads, key–value heads, feed-forward width, sequence or experts that their factor does

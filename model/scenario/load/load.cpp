@@ -23,6 +23,7 @@
 #include "model/scenario/load/checks.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
+#include "model/scenario/read_once.hpp"
 #include "model/scenario/unknown_keys.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 #include "model/workload/build.hpp"
@@ -31,13 +32,8 @@ namespace foretrain {
 
 namespace {
 
-/// Where each key was written, but for those that nobody wrote.
+/// Where each key was written.
 void note_positions(const YamlNode& node, const std::string& path, std::map<std::string, SourcePosition>& where) {
-  static const std::string files[] = {fmt::format("trainers/{}.yaml", default_trainer),
-                                      fmt::format("trainers/{}.yaml", own_code)};
-  for (const std::string& assumed : files) {
-    if (node.where.file.ends_with(assumed)) return;
-  }
   where.emplace(path, node.where);
   for (const YamlEntry& entry : node.entries) note_positions(entry.value, join_path(path, entry.key), where);
 }
@@ -47,10 +43,8 @@ std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
   const std::int64_t gpus = worker_gpus(scenario.plan, scenario.cluster);
   const double batch = per_gpu * number(gpus);
   constexpr double most = 1e9;
-  if (batch < 1.0 || batch > most || batch != std::floor(batch)) {
-    fail(scenario, "workload.train.global_batch_per_gpu", fmt::format("{} samples on {} GPUs", batch, gpus),
-         fmt::format("a share of which {} make a whole number of samples", gpus));
-  }
+  fail_if(scenario, batch < 1.0 || batch > most || batch != std::floor(batch), "workload.train.global_batch_per_gpu",
+          "{0} samples on {1} GPUs", "a share of which {1} make a whole number of samples", batch, gpus);
   return static_cast<std::int64_t>(batch);
 }
 
@@ -78,9 +72,8 @@ Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
   const std::filesystem::path file = catalogue_file(CatalogueSection::run, scenario);
   YamlNode document = cached_yaml_file(file.string());
   for (const char* key : {"jobs", "background"}) {
-    if (document.find(key) != nullptr) {
-      scenario.fail(fmt::format("a job that brings along {} of its own", key), "all jobs and traffic in one scenario");
-    }
+    scenario.fail_if(document.find(key) != nullptr, "a job that brings along {} of its own",
+                     "all jobs and traffic in one scenario", key);
   }
   const YamlEntry* workload = document.find("workload");
   scenario.fail_if(workload == nullptr || workload->value.find("train") == nullptr, "a job that trains nothing",
@@ -95,10 +88,10 @@ Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
 /// ScenarioError for nodes that two of them have, and for jobs that train nothing or bring along others' traffic.
 std::vector<Scenario> read_jobs(const Field& field, const YamlNode& cluster_document, const Cluster& cluster) {
   std::vector<Scenario> jobs;
-  std::vector<int> taken;
+  NodeList taken(cluster);
   for (const Field& entry : field.list()) {
     const MappingReader keys = entry.mapping(keys::job);
-    for (const Field& nodes : keys["nodes"].list_or_one()) read_nodes(nodes, cluster, taken);
+    for (const Field& nodes : keys["nodes"].list_or_one()) taken.add(nodes);
     jobs.push_back(read_job(keys, cluster_document));
   }
   if (jobs.empty()) field.fail("no jobs", "[ { scenario: other.yaml, nodes: 4..7 } ], or leave the key out");
@@ -111,51 +104,6 @@ std::vector<int> nodes_of_jobs(const std::vector<Scenario>& jobs) {
   for (const Scenario& job : jobs) nodes.insert(nodes.end(), job.plan.placement.begin(), job.plan.placement.end());
   std::ranges::sort(nodes);
   return nodes;
-}
-
-/// A scenario whose trainer's habits are in the document.
-Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_view default_name) {
-  const MappingReader keys = Field(document, "").mapping(keys::scenario);
-  Scenario scenario;
-  note_positions(document, "", scenario.where);
-  scenario.name = keys.text_or("name", default_name);
-  scenario.description = keys.text_or("description", "");
-  scenario.cluster = std::move(cluster);
-  scenario.assumed = assumed_of(keys, scenario.cluster);
-  ReadWorkload workload = read_workload(keys["workload"], scenario.cluster);
-  if (const auto jobs = keys.find("jobs")) {
-    scenario.jobs = read_jobs(*jobs, keys["cluster"].node(), scenario.cluster);
-  }
-  scenario.plan = read_plan(keys.find("plan"), workload, scenario.cluster, nodes_of_jobs(scenario.jobs));
-  scenario.workload = std::move(workload.workload);
-  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
-    if (!workload.states_global_batch) train->global_batch = train->micro_batch * scenario.plan.data;
-    if (workload.global_batch_per_gpu) train->global_batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
-  }
-  if (const auto background = keys.find("background")) {
-    scenario.background = read_background(*background, scenario.cluster);
-  }
-  check_scenario(scenario);
-  const auto calibration = keys.find("calibration");
-  scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
-                                     : load_default_calibration();
-  keys.fail_if(scenario.calibration.calibrated && !scenario.cluster.groups.empty(), "calibration",
-               "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
-  check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
-  const Reading reading;
-  adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
-  adapt_to_processor(scenario.calibration, scenario.cluster);
-  adopt_learned_constants(document, scenario.calibration);  // of this stack on this hardware
-  if (!scenario.calibration.measured_matmuls.empty()) {
-    adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
-  }
-  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train && scenario.plan.balance_by_speed) {
-    const Model model = build_model(train->model, build_options(*train, scenario.plan));
-    scenario.plan.stage_layers = layers_by_speed(model, scenario.plan, scenario.cluster, scenario.calibration);
-  }
-  scenario.calibration.read_before = reads_so_far();
-  check_stage_layers(scenario);
-  return scenario;
 }
 
 /// Calls keys by our names; of two names of one key, what the command line or a table states holds.
@@ -180,18 +128,18 @@ YamlNode with_our_names(YamlNode document) {
   return document;
 }
 
-Scenario read_with_habits(const YamlNode& document_as_written, std::string_view default_name) {
-  YamlNode document = with_our_names(document_as_written);
-  const std::vector<Constant> learned = add_learned_cluster(document);
-  Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);
-  TrainedScenario trained = with_trainer(document, cluster);
-  Scenario scenario = read_completed(trained.document, std::move(cluster), default_name);
-  for (const Trait& trait : trained.traits) {
-    // What ZeRO-2 would do is asked of plans with other levels, too.
-    if (trait.key == "plan.zero.gradients") {
-      scenario.plan.zero_gradients = value_of<ZeroGradients>(trait.value).value_or(scenario.plan.zero_gradients);
-    }
-    // How processes were started decides what the host's part takes, by a factor of two and more.
+/// A training with its plan: what is stated, then what its framework does, then what follows from both.
+void read_training(const Field& plan, const YamlNode& document, const ReadWorkload& workload, Scenario& scenario) {
+  auto& train = std::get<TrainWorkload>(scenario.workload);
+  scenario.plan = read_stated_plan(plan);
+  Framework framework = apply_framework(document, scenario.cluster, train, scenario.plan);
+  complete_code(train.code);
+  for (const auto& [key, where] : framework.where) scenario.where.emplace(key, where);
+  complete_plan(plan, framework, train, scenario.cluster, nodes_of_jobs(scenario.jobs), scenario.plan);
+  if (!workload.states_global_batch) train.global_batch = train.micro_batch * scenario.plan.data;
+  if (workload.global_batch_per_gpu) train.global_batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
+  // How processes were started decides what the host's part takes, by a factor of two and more.
+  for (const Trait& trait : framework.traits) {
     if (trait.from == Trait::From::scenario || !scenario.plan.offload.optimizer) continue;
     if (trait.key == "plan.host_threads") {
       scenario.assumed.push_back(fmt::format("assumed: CPU optimizer: {}; state plan.host_threads",
@@ -201,12 +149,61 @@ Scenario read_with_habits(const YamlNode& document_as_written, std::string_view 
                                              scenario.plan.pinned_offload ? "pinned" : "pageable"));
     }
   }
+  scenario.trainer = std::move(framework.name);
+  scenario.traits = std::move(framework.traits);
+  scenario.calibration.constants = std::move(framework.habits);
+}
+
+Scenario read_document(const YamlNode& document_as_written, std::string_view default_name) {
+  YamlNode document = with_our_names(document_as_written);
+  const std::vector<Constant> learned = add_learned_cluster(document);
+  const MappingReader keys = Field(document, "").mapping(keys::scenario);
+  Scenario scenario;
+  note_positions(document, "", scenario.where);
+  scenario.name = keys.text_or("name", default_name);
+  scenario.description = keys.text_or("description", "");
+  scenario.cluster = read_once(keys["cluster"], read_cluster);
+  scenario.assumed = assumed_of(keys, scenario.cluster);
+  ReadWorkload workload = read_workload(keys["workload"], scenario.cluster);
+  scenario.workload = std::move(workload.workload);
+  if (const auto jobs = keys.find("jobs")) {
+    scenario.jobs = read_jobs(*jobs, keys["cluster"].node(), scenario.cluster);
+  }
+  const YamlNode no_plan = yaml_mapping({});
+  const Field plan = keys.find("plan").value_or(Field(no_plan, "plan"));
+  if (std::holds_alternative<TrainWorkload>(scenario.workload)) {
+    read_training(plan, document, workload, scenario);
+  } else {
+    scenario.plan = read_other_plan(plan, workload);
+  }
+  const std::vector<Constant> habits = std::move(scenario.calibration.constants);
+  if (const auto background = keys.find("background")) {
+    scenario.background = read_background(*background, scenario.cluster);
+  }
+  check_scenario(scenario);
+  const auto calibration = keys.find("calibration");
+  scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
+                                     : load_default_calibration();
+  keys.fail_if(scenario.calibration.calibrated && !scenario.cluster.groups.empty(), "calibration",
+               "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
+  check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
+  const Reading reading;
+  adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
+  adapt_to_processor(scenario.calibration, scenario.cluster);
+  adopt_learned_constants(document, scenario.calibration);  // of this stack on this hardware
+  if (!scenario.calibration.measured_matmuls.empty()) {
+    adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
+  }
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train && scenario.plan.balance_by_speed) {
+    const Model model = build_model(train->model, build_options(*train, scenario.plan));
+    scenario.plan.stage_layers = layers_by_speed(model, scenario.plan, scenario.cluster, scenario.calibration);
+  }
+  scenario.calibration.read_before = reads_so_far();
+  check_stage_layers(scenario);
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
   std::vector<Constant>& constants = scenario.calibration.constants;
-  constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
+  constants.insert(constants.end(), habits.begin(), habits.end());
   constants.insert(constants.end(), learned.begin(), learned.end());
-  scenario.trainer = std::move(trained.trainer);
-  scenario.traits = std::move(trained.traits);
   scenario.learned = learned_range(document);
   return scenario;
 }
@@ -230,7 +227,7 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
 Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
   const FileView view;
   try {
-    return read_with_habits(document, default_name);
+    return read_document(document, default_name);
   } catch (const ScenarioError& error) {
     throw_with_unknown_keys(error, document);
   } catch (const ImpossiblePlan& error) {

@@ -24,12 +24,10 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
   fail_if(scenario, train.checkpoint && !scenario.cluster.failures, "workload.train.checkpoint",
           "checkpoints with a parameter server, which holds the state itself",
           "another plan.sync.algorithm, or leave the key out");
-  if (sync.placement == ServerPlacement::dedicated && sync.servers >= scenario.cluster.nodes) {
-    fail(scenario, "plan.sync.servers",
-         fmt::format("{} dedicated servers in a cluster of {} machines", sync.servers, scenario.cluster.nodes),
-         fmt::format("at most {}, one a machine beside those that train; or placement: cpu",
-                     scenario.cluster.nodes - 1));
-  }
+  fail_if(scenario, sync.placement == ServerPlacement::dedicated && sync.servers >= scenario.cluster.nodes,
+          "plan.sync.servers", "{0} dedicated servers in a cluster of {1} machines",
+          "at most {2}, one a machine beside those that train; or placement: cpu", sync.servers, scenario.cluster.nodes,
+          scenario.cluster.nodes - 1);
   if (std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) > 1) {
     const std::pair<const char*, bool> needs[] = {
         {"plan.sync.consistency", sync.consistency != Sync::Consistency::synchronous},
@@ -46,16 +44,13 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
     }
     return;
   }
-  if (sync.every_micro_batch) {
-    fail(scenario, "plan.sync.every_micro_batch", "a parameter server that is sent the gradients of each micro-batch",
-         "false; a step's gradients are pushed after its last micro-batch");
-  }
+  fail_if(scenario, sync.every_micro_batch, "plan.sync.every_micro_batch",
+          "a parameter server that is sent the gradients of each micro-batch",
+          "false; a step's gradients are pushed after its last micro-batch");
   const std::int64_t machines = worker_gpus(plan, scenario.cluster) / scenario.cluster.gpus_per_node;
   const std::int64_t workers = sync.local_reduce ? machines : plan.data;
-  if (sync.slow_workers.count > workers) {
-    fail(scenario, "plan.sync.slow_workers.count",
-         fmt::format("{} slow workers of {}", sync.slow_workers.count, workers), fmt::format("at most {}", workers));
-  }
+  fail_if(scenario, sync.slow_workers.count > workers, "plan.sync.slow_workers.count", "{0} slow workers of {1}",
+          "at most {1}", sync.slow_workers.count, workers);
 }
 
 void check_compression(const Scenario& scenario) {
@@ -76,11 +71,9 @@ void check_compression(const Scenario& scenario) {
       "a training workload, whose gradients can be compressed, or leave the key out");
   if (!sync.compression.needs_whole_gradient()) return;
   const std::string what(name(sync.compression.kind));
-  if (plan.zero > 0) {
-    fail(scenario, "plan.sync.compression",
-         fmt::format("{} with zero: {}, which leaves each rank a part of the gradients only", what, plan.zero),
-         "zero: 0, or compression: fp16, bf16 or fp8");
-  }
+  fail_if(scenario, plan.zero > 0, "plan.sync.compression",
+          "{} with zero: {}, which leaves each rank a part of the gradients only",
+          "zero: 0, or compression: fp16, bf16 or fp8", what, plan.zero);
   if (has_servers(sync.algorithm)) {
     fail(scenario, "plan.sync.compression", what + " with a parameter server; it is a form of all-reduce between peers",
          "another algorithm, or compression: fp16, bf16 or fp8");
@@ -144,13 +137,10 @@ void check_servers(const Scenario& scenario) {
          "algorithm: hierarchical, or leave the key out");
   }
   if (!has_servers(sync.algorithm)) return;
-  if (scenario.plan.zero > 0) {
-    fail(scenario, "plan.zero", fmt::format("zero {} with a parameter server", scenario.plan.zero),
-         "zero: 0; the servers hold the optimizer state");
-  }
-  if (scenario.plan.offload.any() && servers_update(scenario.plan)) {
-    fail(scenario, "plan.offload", "offloading with a parameter server", "none; the servers hold the optimizer state");
-  }
+  fail_if(scenario, scenario.plan.zero > 0, "plan.zero", "zero {} with a parameter server",
+          "zero: 0; the servers hold the optimizer state", scenario.plan.zero);
+  fail_if(scenario, scenario.plan.offload.any() && servers_update(scenario.plan), "plan.offload",
+          "offloading with a parameter server", "none; the servers hold the optimizer state");
   const bool on_gpus = sync.placement == ServerPlacement::gpu || sync.placement == ServerPlacement::colocated;
   if (on_gpus && sync.servers > scenario.cluster.gpus()) {
     fail(scenario, sync_key(scenario, "servers"),

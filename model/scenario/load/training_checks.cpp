@@ -35,10 +35,9 @@ void check_processors(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   fail_if(scenario, trains(groups.front()) && !std::ranges::all_of(groups, trains), "cluster.groups",
           "processors that train before GPUs", "the group of GPUs first, or cluster.node");
-  if (std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) > 1 || plan.zero > 0) {
-    fail(scenario, "cluster.groups", "processors that train beside other nodes, with a model that is divided",
-         "data parallelism alone, or cluster.node");
-  }
+  fail_if(scenario, std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) > 1 || plan.zero > 0,
+          "cluster.groups", "processors that train beside other nodes, with a model that is divided",
+          "data parallelism alone, or cluster.node");
 }
 
 }  // namespace

@@ -31,9 +31,8 @@ void read_lengths(const MappingReader& keys, Attention& work) {
   }
   keys.refuse({"sequence", "key_sequence"}, "the packed lengths say it already", "either this key or lengths");
   const std::vector<std::int64_t> list = read_sequence_lengths(*lengths);
-  if (work.batch > attention_size.maximum / static_cast<std::int64_t>(list.size())) {
-    keys.fail("batch", "too many sequences", fmt::format("at most {} in all", attention_size.maximum));
-  }
+  keys.fail_if(work.batch > attention_size.maximum / static_cast<std::int64_t>(list.size()), "batch",
+               "too many sequences", "at most {0} in all", attention_size.maximum);
   work.packing = pack(list, work.causal, work.window);
   work.query_length = work.key_length = work.packing->tokens;
 }
@@ -105,14 +104,10 @@ Operator read_attention(const Field& field) {
   check_kind(keys, "splits", work.kind == AttentionKind::flash_1, "flash_1");
   check_kind(keys, "native", work.kind == AttentionKind::flash, "flash");
   read_cache(keys, work);
-  if (work.heads % work.kv_heads != 0) {
-    keys.fail("kv_heads", fmt::format("{} heads cannot share {} evenly", work.heads, work.kv_heads),
-              fmt::format("a divisor of {}", work.heads));
-  }
-  if (work.window > 0 && work.key_length < work.query_length) {
-    keys.fail("window", fmt::format("{} queries outnumber the {} keys", work.query_length, work.key_length),
-              "no window, or at least as many keys");
-  }
+  keys.fail_if(work.heads % work.kv_heads != 0, "kv_heads", "{0} heads cannot share {1} evenly", "a divisor of {0}",
+               work.heads, work.kv_heads);
+  keys.fail_if(work.window > 0 && work.key_length < work.query_length, "window", "{} queries outnumber the {} keys",
+               "no window, or at least as many keys", work.query_length, work.key_length);
   // Unfused attention launches two products and a softmax, going back four products and a softmax; a mask and dropout
   // are kernels of their own.
   int kernels = work.cached ? 2 : 1;

@@ -37,9 +37,8 @@ std::int64_t period_of(const Field& types) {
   if (first == full.end()) return 0;
   const auto period = static_cast<std::size_t>(first - full.begin()) + 1;
   for (std::size_t i = 0; i < full.size(); ++i) {
-    if (full[i] != ((i + 1) % period == 0)) {
-      types.fail("full attention at no fixed distance", "every n-th layer; or write family and shapes yourself");
-    }
+    types.fail_if(full[i] != ((i + 1) % period == 0), "full attention at no fixed distance",
+                  "every n-th layer; or write family and shapes yourself");
   }
   return static_cast<std::int64_t>(period);
 }
@@ -153,14 +152,12 @@ void check_hugging_face_fields(const YamlNode& config, std::string_view family,
       if (entry.key == "is_encoder_decoder" && family == "t5") continue;
       const std::string& value = usual->value.scalar;
       const bool fits = entry.value.is_null() || (field.is_scalar() && field.text() == value);
-      if (!fits && !(says_nothing(entry.value) && value != "1")) {
-        field.fail("this is not modelled", fmt::format("{}; or write family and shapes yourself", value));
-      }
+      field.fail_if(!fits && !(says_nothing(entry.value) && value != "1"), "this is not modelled",
+                    "{0}; or write family and shapes yourself", value);
       continue;
     }
-    if (entry.key == "mlp_only_layers" && !says_nothing(entry.value)) {
-      field.fail("layers without experts among those with them", "none; or write family and shapes yourself");
-    }
+    field.fail_if(entry.key == "mlp_only_layers" && !says_nothing(entry.value),
+                  "layers without experts among those with them", "none; or write family and shapes yourself");
     const bool shape = std::ranges::any_of(
         shape_endings, [&](std::string_view ending) { return std::string_view(entry.key).ends_with(ending); });
     if (!shape || says_nothing(entry.value)) continue;

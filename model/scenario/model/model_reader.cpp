@@ -47,45 +47,28 @@ TransformerConfig read_part(const Field& field, bool vision) {
     field.fail(fmt::format("{} is no {}", model.name, vision ? "image encoder" : "language model"),
                vision ? "a model of family vit" : "a model of family llama, gpt or mpt");
   }
-  if (transformer->family == TransformerFamily::bert || transformer->family == TransformerFamily::t5) {
-    field.fail(fmt::format("{} has no single sequence to insert visual tokens into", name(transformer->family)),
-               "a model of family llama, gpt or mpt");
-  }
+  field.fail_if(transformer->family == TransformerFamily::bert || transformer->family == TransformerFamily::t5,
+                "{} has no single sequence to insert visual tokens into", "a model of family llama, gpt or mpt",
+                name(transformer->family));
   return *transformer;
 }
 
-ProjectorConfig read_mlp(const MappingReader& keys, const VisionLanguageConfig& config) {
-  ProjectorConfig mlp;
-  mlp.hidden = config.language.hidden;
-  keys.fill(mlp);
-  const std::int64_t side = config.vision.image_size / config.vision.patch_size;
-  if (side % mlp.merge != 0) {
-    keys.fail("merge", fmt::format("{} does not divide the {} patches of a side", mlp.merge, side),
-              fmt::format("a divisor of {}", side));
-  }
-  return mlp;
-}
-
-ProjectorConfig read_resampler(const MappingReader& keys, const VisionLanguageConfig& config) {
-  ProjectorConfig resampler;
-  resampler.kind = ProjectorConfig::Kind::resampler;
-  resampler.layers = 1;
-  resampler.hidden = config.language.hidden;
-  resampler.heads = config.language.heads;
-  keys.fill(resampler);
-  if (resampler.hidden % resampler.heads != 0) {
-    keys.fail("heads", fmt::format("width {} is not divisible by {} heads", resampler.hidden, resampler.heads),
-              "a divisor of hidden");
-  }
-  return resampler;
-}
-
 ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& config) {
-  const auto kind = field.find("kind");
-  if (kind && kind->choice<ProjectorConfig::Kind>() == ProjectorConfig::Kind::resampler) {
-    return read_resampler(field.mapping(keys::projector, keys::resampler), config);
-  }
-  return read_mlp(field.mapping(keys::projector, keys::mlp_projector), config);
+  const MappingReader keys = field.chosen(keys::projector, "mlp");
+  const auto kind = keys.choice_or("kind", ProjectorConfig::Kind::mlp);
+  const bool resampler = kind == ProjectorConfig::Kind::resampler;
+  ProjectorConfig projector;
+  projector.kind = kind;
+  projector.hidden = config.language.hidden;
+  if (resampler) projector.layers = 1;
+  if (resampler) projector.heads = config.language.heads;
+  keys.fill(projector);
+  const std::int64_t side = config.vision.image_size / config.vision.patch_size;
+  keys.fail_if(!resampler && side % projector.merge != 0, "merge", "{0} does not divide the {1} patches of a side",
+               "a divisor of {1}", projector.merge, side);
+  keys.fail_if(resampler && projector.hidden % projector.heads != 0, "heads", "width {} is not divisible by {} heads",
+               "a divisor of hidden", projector.hidden, projector.heads);
+  return projector;
 }
 
 /// The keys of family vision_language: `vision`, `projector` and `language`.
@@ -95,12 +78,9 @@ VisionLanguageConfig read_vision_language(const Field& field) {
   config.vision = read_part(keys["vision"], true);
   config.language = read_part(keys["language"], false);
   config.projector = read_projector(keys["projector"], config);
-  if (visual_tokens(config) >= config.language.sequence) {
-    keys.fail("language",
-              fmt::format("an image of {} visual tokens leaves no room for text in a sequence of {}",
-                          visual_tokens(config), config.language.sequence),
-              "a longer sequence, a smaller image, or fewer queries");
-  }
+  keys.fail_if(visual_tokens(config) >= config.language.sequence, "language",
+               "an image of {} visual tokens leaves no room for text in a sequence of {}",
+               "a longer sequence, a smaller image, or fewer queries", visual_tokens(config), config.language.sequence);
   return config;
 }
 
@@ -115,10 +95,8 @@ ModelConfig read_model(const Field& written) {
   const YamlNode document = resolve_model(written);
   const Field field(document, written.path());
   const auto stated = field.find("family");
-  if (!stated) {
-    written.fail("this model has no family",
-                 "family: gpt, bert, mpt, llama, vit, t5, mlp, cnn or vision_language; or preset: NAME");
-  }
+  written.fail_if(!stated, "this model has no family",
+                  "family: gpt, bert, mpt, llama, vit, t5, mlp, cnn or vision_language; or preset: NAME");
   const auto family = stated->choice<Family>();
   static_cast<void>(published_batch(field));  // complains of what is none
   const YamlNode* name = document.at("name");

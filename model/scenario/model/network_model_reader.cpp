@@ -9,76 +9,31 @@ namespace foretrain {
 
 namespace {
 
-using Kind = NetworkLayer::Kind;
 constexpr std::int64_t largest_dimension = 100'000'000;
-constexpr IntegerRange window_range{1, 10'000};
-constexpr IntegerRange pad_range{0, 10'000};
 
 std::vector<NetworkLayer> read_layers(const Field& list);
 
-void read_window(const MappingReader& keys, NetworkLayer& layer) {
-  std::tie(layer.kernel_h, layer.kernel_w) = read_pair(keys["kernel"], window_range);
-  if (const auto pad = keys.find("pad")) std::tie(layer.pad_h, layer.pad_w) = read_pair(*pad, pad_range);
-}
-
-void read_convolution(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping(keys::convolution_layer);
-  keys.fill(layer);
-  read_window(keys, layer);
-}
-
-void read_linear(const Field& field, NetworkLayer& layer) { field.mapping(keys::linear_layer).fill(layer); }
-
-/// Windows of a pooling layer do not overlap unless a stride says so.
-void read_pool(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping(keys::pool_layer);
-  read_window(keys, layer);
-  layer.stride = layer.kernel_h;
-  keys.fill(layer);
-}
-
-void read_dropout(const Field& field, NetworkLayer&) {
-  if (field.number() > 1.0) field.fail("above 1", "the share of values that is dropped, from 0 to 1");
-}
-
-void read_residual(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping(keys::residual);
-  layer.bodies.push_back(read_layers(keys["body"]));
-  const auto shortcut = keys.find("shortcut");
-  layer.bodies.push_back(shortcut ? read_layers(*shortcut) : std::vector<NetworkLayer>{});
-}
-
-void read_branches(const Field& field, NetworkLayer& layer) {
-  for (const Field& branch : field.list()) layer.bodies.push_back(read_layers(branch));
-  if (layer.bodies.empty()) field.fail("no branches", "[ [ … ], [ … ] ]");
-}
-
-void read_repeat(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping(keys::repeated);
-  keys.fill(layer);
-  layer.bodies.push_back(read_layers(keys["body"]));
-}
-
+/// A layer's word.
 struct LayerRow {
   std::string_view word;
-  Kind kind;
-  void (*read)(const Field&, NetworkLayer&);  ///< nullptr: a word without parameters
+  NetworkLayer::Kind kind;
+  bool has_parameters = false;
 };
-constexpr LayerRow layer_rows[] = {{"conv", Kind::convolution, read_convolution},
-                                   {"linear", Kind::linear, read_linear},
-                                   {"batch_norm", Kind::batch_norm, nullptr},
-                                   {"relu", Kind::relu, nullptr},
-                                   {"sigmoid", Kind::sigmoid, nullptr},
-                                   {"gelu", Kind::gelu, nullptr},
-                                   {"max_pool", Kind::max_pool, read_pool},
-                                   {"average_pool", Kind::average_pool, read_pool},
-                                   {"global_average_pool", Kind::global_average_pool, nullptr},
-                                   {"flatten", Kind::flatten, nullptr},
-                                   {"dropout", Kind::dropout, read_dropout},
-                                   {"local_response_norm", Kind::local_response_norm, nullptr},
-                                   {"residual", Kind::residual, read_residual},
-                                   {"branches", Kind::branches, read_branches},
-                                   {"repeat", Kind::repeat, read_repeat}};
+constexpr LayerRow layer_rows[] = {{"conv", NetworkLayer::Kind::convolution, true},
+                                   {"linear", NetworkLayer::Kind::linear, true},
+                                   {"batch_norm", NetworkLayer::Kind::batch_norm},
+                                   {"relu", NetworkLayer::Kind::relu},
+                                   {"sigmoid", NetworkLayer::Kind::sigmoid},
+                                   {"gelu", NetworkLayer::Kind::gelu},
+                                   {"max_pool", NetworkLayer::Kind::max_pool, true},
+                                   {"average_pool", NetworkLayer::Kind::average_pool, true},
+                                   {"global_average_pool", NetworkLayer::Kind::global_average_pool},
+                                   {"flatten", NetworkLayer::Kind::flatten},
+                                   {"dropout", NetworkLayer::Kind::dropout, true},
+                                   {"local_response_norm", NetworkLayer::Kind::local_response_norm},
+                                   {"residual", NetworkLayer::Kind::residual, true},
+                                   {"branches", NetworkLayer::Kind::branches, true},
+                                   {"repeat", NetworkLayer::Kind::repeat, true}};
 
 const LayerRow& find_row(const std::string& word, const Field& field) {
   std::vector<std::string> words;
@@ -90,24 +45,41 @@ const LayerRow& find_row(const std::string& word, const Field& field) {
              did_you_mean(nearest_word(word, words), or_list(words, words.size())));
 }
 
+/// What stands behind a layer's word.
+void read_parameters(const Field& field, NetworkLayer& layer, std::string_view word) {
+  using enum NetworkLayer::Kind;
+  if (layer.kind == dropout) {
+    if (field.number() > 1.0) field.fail("above 1", "the share of values that is dropped, from 0 to 1");
+  } else if (layer.kind == branches) {
+    for (const Field& branch : field.list()) layer.bodies.push_back(read_layers(branch));
+    if (layer.bodies.empty()) field.fail("no branches", "[ [ … ], [ … ] ]");
+  } else {
+    const MappingReader keys = field.mapping(*keys::key_of(keys::layer, word).value.forms().front().mapping);
+    keys.fill(layer);
+    if (layer.kind == residual || layer.kind == repeat) layer.bodies.push_back(read_layers(keys["body"]));
+    if (layer.kind == residual) {
+      const auto shortcut = keys.find("shortcut");
+      layer.bodies.push_back(shortcut ? read_layers(*shortcut) : std::vector<NetworkLayer>{});
+    }
+    // Windows of a pooling layer do not overlap unless a stride says so.
+    const bool pools = layer.kind == max_pool || layer.kind == average_pool;
+    if (pools && !keys.has("stride")) layer.stride = layer.kernel_h;
+  }
+}
+
 NetworkLayer read_layer(const Field& field) {
   NetworkLayer layer;
   layer.where = field.where();
-  if (field.is_scalar()) {
-    const LayerRow& row = find_row(field.text(), field);
-    if (row.read != nullptr) {
-      field.fail(fmt::format("{} without parameters", row.word), fmt::format("{{ {}: {{ … }} }}", row.word));
-    }
-    layer.kind = row.kind;
-    return layer;
-  }
-  field.fail_if(!field.is_mapping() || field.node().entries.size() != 1, "this is not one layer",
+  const bool alone = field.is_scalar();
+  field.fail_if(!alone && (!field.is_mapping() || field.node().entries.size() != 1), "this is not one layer",
                 "relu, or { conv: { out: 64, kernel: 3 } }");
-  const YamlEntry& entry = field.node().entries.front();
-  const LayerRow& row = find_row(entry.key, field);
-  if (row.read == nullptr) field.fail(fmt::format("{} has no parameters", row.word), std::string(row.word));
+  const LayerRow& row = find_row(alone ? field.text() : field.node().entries.front().key, field);
   layer.kind = row.kind;
-  row.read(field.below(entry), layer);
+  if (alone && row.has_parameters) {
+    field.fail(fmt::format("{} without parameters", row.word), fmt::format("{{ {}: {{ … }} }}", row.word));
+  }
+  if (!alone && !row.has_parameters) field.fail(fmt::format("{} has no parameters", row.word), std::string(row.word));
+  if (!alone) read_parameters(field.below(field.node().entries.front()), layer, row.word);
   return layer;
 }
 
@@ -130,9 +102,8 @@ NetworkConfig read_network_model(const Field& field) {
   const MappingReader model = field.mapping(keys::model, keys::network_model);
   NetworkConfig config;
   const std::vector<Field> input = model["input"].list();
-  if (input.size() != 1 && input.size() != 3) {
-    model.fail("input", fmt::format("{} numbers", input.size()), "[channels, height, width] or [features]");
-  }
+  model.fail_if(input.size() != 1 && input.size() != 3, "input", "{} numbers",
+                "[channels, height, width] or [features]", input.size());
   config.channels = input[0].integer({1, largest_dimension});
   if (input.size() == 3) {
     config.height = input[1].integer({1, 100'000});

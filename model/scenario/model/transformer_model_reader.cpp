@@ -42,25 +42,19 @@ std::int64_t default_ffn_hidden(std::int64_t hidden, bool gated) {
 }
 
 void read_vit_shape(const MappingReader& model, TransformerConfig& config) {
-  if (config.image_size % config.patch_size != 0) {
-    model.fail("patch_size", fmt::format("{} does not divide the image size {}", config.patch_size, config.image_size),
-               "a divisor of image_size");
-  }
+  model.fail_if(config.image_size % config.patch_size != 0, "patch_size", "{} does not divide the image size {}",
+                "a divisor of image_size", config.patch_size, config.image_size);
   // One token per patch and the class token.
   const std::int64_t side = config.image_size / config.patch_size;
   config.sequence = side * side + 1;
 }
 
 void check_heads(const MappingReader& model, const TransformerConfig& config) {
-  if (config.heads % config.kv_heads != 0) {
-    model.fail("kv_heads",
-               fmt::format("{} heads cannot share {} key–value heads evenly", config.heads, config.kv_heads),
-               fmt::format("a divisor of {}", config.heads));
-  }
-  if (!model.has("head_dim") && config.hidden % config.heads != 0) {
-    model.fail("heads", fmt::format("hidden size {} is not divisible by {} heads", config.hidden, config.heads),
-               "a divisor of hidden, or head_dim");
-  }
+  model.fail_if(config.heads % config.kv_heads != 0, "kv_heads", "{0} heads cannot share {1} key–value heads evenly",
+                "a divisor of {0}", config.heads, config.kv_heads);
+  model.fail_if(!model.has("head_dim") && config.hidden % config.heads != 0, "heads",
+                "hidden size {} is not divisible by {} heads", "a divisor of hidden, or head_dim", config.hidden,
+                config.heads);
 }
 
 /// What only a mixture of experts has.
@@ -169,9 +163,8 @@ void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
   }
   for (const char letter : pattern->text()) config.pattern.push_back(kind_of_letter(letter, *pattern));
   const auto length = static_cast<std::int64_t>(config.pattern.size());
-  if (length != config.layers) {
-    pattern->fail(fmt::format("{} letters for {} layers", length, config.layers), "a letter for each layer");
-  }
+  pattern->fail_if(length != config.layers, "{} letters for {} layers", "a letter for each layer", length,
+                   config.layers);
   const auto has = [&](LayerKind kind) { return std::ranges::find(config.pattern, kind) != config.pattern.end(); };
   pattern->fail_if(has(LayerKind::experts) != (config.experts > 1),
                    config.experts > 1 ? "experts, but no layer of them" : "layers of experts, but no experts",
@@ -184,10 +177,7 @@ void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
   const bool vit = family == TransformerFamily::vit;
   const bool two_stacks = family == TransformerFamily::t5;
-  const MappingReader model = vit ? field.mapping(keys::model, keys::transformer, keys::images)
-                              : two_stacks
-                                  ? field.mapping(keys::model, keys::transformer, keys::language, keys::encoder_decoder)
-                                  : field.mapping(keys::model, keys::transformer, keys::language);
+  const MappingReader model = field.chosen(keys::model);
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;
@@ -206,11 +196,8 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
     read_vit_shape(model, config);
     return config;
   }
-  if (config.experts_per_token > config.experts) {
-    model.fail("experts_per_token",
-               fmt::format("{} experts per token, but there are {}", config.experts_per_token, config.experts),
-               fmt::format("at most {}", config.experts));
-  }
+  model.fail_if(config.experts_per_token > config.experts, "experts_per_token",
+                "{0} experts per token, but there are {1}", "at most {1}", config.experts_per_token, config.experts);
   if (two_stacks) read_stacks(model, config);
   read_experts(model, config);
   read_attention_kind(model, config);

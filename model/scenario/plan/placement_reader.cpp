@@ -74,26 +74,30 @@ void read_order(const Field& field, Plan& plan) {
   std::ranges::copy(order, plan.order.begin());
 }
 
-void read_nodes(const Field& field, const Cluster& cluster, std::vector<int>& nodes, const std::vector<int>& taken) {
+NodeList::NodeList(const Cluster& cluster, const std::vector<int>& taken)
+    : taken_by_(at_index(cluster.nodes), By::nobody) {
+  for (const int node : taken) taken_by_[at_index(node)] = By::others;
+}
+
+void NodeList::add(const Field& field) {
   const std::string& text = field.text();
+  const int count = static_cast<int>(taken_by_.size());
   const std::size_t dots = text.find("..");
   const auto node = [&](std::string_view part) {
     const auto number = number_behind(trim(part), "");
     if (!number) field.fail(fmt::format("\"{}\" is no node", text), "a number, or a range such as 0..7");
-    if (*number >= cluster.nodes) {
-      field.fail(fmt::format("node {} does not exist", *number), fmt::format("0 to {}", cluster.nodes - 1));
-    }
+    if (*number >= count) field.fail(fmt::format("node {} does not exist", *number), fmt::format("0 to {}", count - 1));
     return *number;
   };
   const int first = node(std::string_view(text).substr(0, dots));
   const int last = dots == std::string::npos ? first : node(std::string_view(text).substr(dots + 2));
   if (last < first) field.fail("the range ends before it begins", fmt::format("{}..{}", last, first));
   for (int next = first; next <= last; ++next) {
-    if (std::ranges::find(nodes, next) != nodes.end()) field.fail(fmt::format("node {} twice", next), "each node once");
-    if (std::ranges::find(taken, next) != taken.end()) {
-      field.fail(fmt::format("node {} is another job's", next), "nodes that no entry of jobs has");
-    }
-    nodes.push_back(next);
+    By& by = taken_by_[at_index(next)];
+    if (by == By::own) field.fail(fmt::format("node {} twice", next), "each node once");
+    if (by == By::others) field.fail(fmt::format("node {} is another job's", next), "nodes that no entry of jobs has");
+    by = By::own;
+    nodes_.push_back(next);
   }
 }
 
@@ -107,11 +111,12 @@ std::vector<int> read_placement(const std::optional<Field>& field, const Cluster
     nodes.resize(at_index(cluster.nodes));
     std::iota(nodes.begin(), nodes.end(), 0);
   } else {
-    for (const Field& entry : field->list_or_one()) read_nodes(entry, cluster, nodes, taken);
-    if (nodes.empty()) field->fail("no nodes", "nodes in the order of ranks, for example [0..7, 12..15]");
-    return nodes;
+    NodeList list(cluster, taken);
+    for (const Field& entry : field->list_or_one()) list.add(entry);
+    if (list.nodes().empty()) field->fail("no nodes", "nodes in the order of ranks, for example [0..7, 12..15]");
+    return list.nodes();
   }
-  std::erase_if(nodes, [&](int node) { return std::ranges::find(taken, node) != taken.end(); });
+  std::erase_if(nodes, [&](int node) { return std::ranges::binary_search(taken, node); });
   double left = gpus;
   const auto end =
       std::ranges::find_if(nodes, [&](int node) { return (left -= number(cluster.gpus_on(node))) <= 0.0; });

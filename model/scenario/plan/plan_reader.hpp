@@ -5,18 +5,22 @@
 #include <string>
 #include <vector>
 
+#include "model/scenario/plan/trainer_reader.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 
 namespace foretrain {
 
-/// Reads the plan (absent: all defaults) for a workload. Train workloads have every key; data is what the other factors
-/// leave of the GPUs. `taken` are nodes that other jobs have: the plan is placed on those that are left. Throws
-/// ScenarioError for keys without meaning for the workload.
-Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster,
-               const std::vector<int>& taken = {});
+/// A training's plan as it is stated: what is left out is as in a new Plan.
+Plan read_stated_plan(const Field& field);
 
-/// The level that plan.zero states, by itself or as its `stage`.
-int zero_level(const Field& field);
+/// The rest of it, once its framework's settings are known: data is what the other factors leave of the GPUs. `taken`
+/// are nodes that other jobs have: the plan is placed on those that are left. Throws ScenarioError for keys without
+/// meaning for the training.
+void complete_plan(const Field& field, const Framework& framework, const TrainWorkload& train, const Cluster& cluster,
+                   const std::vector<int>& taken, Plan& plan);
+
+/// The plan of a workload that trains nothing. Throws ScenarioError for keys without meaning for it.
+Plan read_other_plan(const Field& field, const ReadWorkload& workload);
 
 /// The names of the rules for `plan.sync.bucket` in scenarios/buckets.yaml.
 std::vector<std::string> bucket_rule_names();
@@ -27,11 +31,24 @@ void read_order(const Field& field, Plan& plan);
 
 /// `placement: [0..7, 12..15]`, nodes in the order of ranks; or a word for as many as `gpus` need: `packed`, the first
 /// ones, which holds where nothing is stated; `scattered`, one from each leaf (router, site) of the fabric in turn.
-/// Throws ScenarioError for nodes that are listed twice, are `taken` by other jobs or are none of the cluster's.
+/// Throws ScenarioError for nodes that are listed twice, are `taken` (sorted) by other jobs or are none of the
+/// cluster's.
 std::vector<int> read_placement(const std::optional<Field>& field, const Cluster& cluster, double gpus,
                                 const std::vector<int>& taken);
-/// `0..7`, or one number: nodes of the cluster, appended to `nodes`, which must not have them yet, nor may others.
-void read_nodes(const Field& field, const Cluster& cluster, std::vector<int>& nodes,
-                const std::vector<int>& taken = {});
+
+/// Nodes of a cluster as a file lists them, each once.
+class NodeList {
+ public:
+  /// `taken` are others'.
+  explicit NodeList(const Cluster& cluster, const std::vector<int>& taken = {});
+  /// `0..7`, or one number. Throws ScenarioError for nodes that are there already or are taken.
+  void add(const Field& field);
+  [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
+
+ private:
+  enum class By : char { nobody, own, others };
+  std::vector<By> taken_by_;
+  std::vector<int> nodes_;
+};
 
 }  // namespace foretrain

@@ -7,7 +7,11 @@
 // cost models' constants and of the cluster that they ran on.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/base/constant.hpp"
@@ -26,19 +30,24 @@ MappingReader named_trainer(const Field& name);
 inline constexpr const char* default_trainer = "well-tuned";
 inline constexpr const char* own_code = "own-code";  ///< kernels stated, no trainer named
 
-/// A scenario with its trainer's habits.
-struct TrainedScenario {
-  YamlNode document;
-  std::string trainer;           ///< empty where nothing is trained
+/// What a training's framework decides of what the scenario leaves out.
+struct Framework {
+  std::string name;
   std::vector<Trait> traits;     ///< stated, of the trainer and assumed, that the scenario's plan can have
   std::vector<Constant> habits;  ///< what the trainer named by the scenario does, for its provenance
+  std::vector<std::pair<std::string, SourcePosition>> where;  ///< the keys that these set, and where they are written
+
+  /// Whether the scenario, its trainer or what is assumed says something of the key.
+  [[nodiscard]] bool decides(std::string_view key) const {
+    return std::ranges::find(traits, key, &Trait::key) != traits.end();
+  }
 };
 
-/// The scenario with the habits of its trainer, and then with what is assumed, for the keys that it leaves out. They
-/// keep their own positions, so that complaints about them name the trainer's file. Left out are habits that `when:`
-/// limits to other plans and those that mean nothing here. Throws ScenarioError for an unknown trainer, for a file that
-/// states what no trainer decides, and for a plan that the trainer refuses.
-TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster);
+/// Sets what the training and its plan leave out: as the trainer does that the scenario names, else as is assumed. Left
+/// out are habits that `when:` limits to other plans and those that mean nothing here. Throws ScenarioError, at the
+/// trainer's file where that is to blame, for an unknown trainer, for a file that states what no trainer decides, and
+/// for a plan that the trainer refuses.
+Framework apply_framework(const YamlNode& document, const Cluster& cluster, TrainWorkload& train, Plan& plan);
 
 /// Puts the figures of its trainer's cluster into a scenario that states none; those that were put in, for its
 /// provenance.

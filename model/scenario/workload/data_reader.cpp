@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/scenario/keys/member.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "model/workload/vision_language.hpp"
 
@@ -12,74 +13,33 @@ namespace foretrain {
 
 namespace {
 
-constexpr double longest = 1e8;
-
-double read_length(const Field& field) {
-  const double length = field.number();
-  if (!(length >= 0.0) || length > longest) {
-    field.fail(fmt::format("{} is out of range", field.text()), fmt::format("a number from 0 to {:.0f}", longest));
-  }
-  return length;
-}
-
-/// "80 %" or 0.8.
-double read_length_spread(const Field& field) {
-  const double share = number_or_percent(field);
-  constexpr double widest = 5.0;
-  if (!(share >= 0.0) || share > widest) {
-    field.fail(fmt::format("a spread of {}", field.text()), "0 to 500 % of the mean, such as 80 %");
-  }
-  return share;
-}
-
-LengthDistribution read_histogram(const MappingReader& keys) {
-  LengthDistribution lengths;
-  lengths.kind = LengthDistribution::Kind::histogram;
-  const std::vector<Field> values = keys["values"].list();
-  const std::vector<Field> weights = keys["weights"].list();
+/// How often each length occurs.
+void read_histogram(const MappingReader& keys, LengthDistribution& lengths) {
+  const std::vector<Field> values = keys["values"].list(), weights = keys["weights"].list();
   if (values.empty()) keys.fail("values", "an empty list", "at least one length");
-  if (values.size() != weights.size()) {
-    keys.fail("weights", fmt::format("{} weights for {} values", weights.size(), values.size()), "as many as values");
-  }
+  keys.fail_if(values.size() != weights.size(), "weights", "{} weights for {} values", "as many as values",
+               weights.size(), values.size());
   double total = 0.0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    lengths.histogram.push_back({read_length(values[i]), read_length(weights[i])});
+    lengths.histogram.push_back({values[i].parse(keys::parse_length), weights[i].parse(keys::parse_length)});
     total += lengths.histogram.back().weight;
   }
   if (!(total > 0.0)) keys.fail("weights", "all are zero", "at least one above zero");
-  return lengths;
 }
 
 LengthDistribution read_distribution(const Field& field) {
   LengthDistribution lengths;
   if (!field.is_mapping()) {
-    lengths.value = read_length(field);
+    lengths.value = field.parse(keys::parse_length);
     return lengths;
   }
-  const Field word = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
-  lengths.kind = word.choice<LengthDistribution::Kind>();
-  switch (lengths.kind) {
-    case LengthDistribution::Kind::fixed:
-      lengths.value = read_length(field.mapping(keys::distribution, keys::fixed)["value"]);
-      break;
-    case LengthDistribution::Kind::uniform: {
-      const MappingReader keys = field.mapping(keys::distribution, keys::uniform);
-      lengths.from = read_length(keys["from"]);
-      lengths.to = read_length(keys["to"]);
-      if (lengths.to < lengths.from) {
-        keys.fail("to", fmt::format("from {} to {}", lengths.from, lengths.to), "an end that is not before the start");
-      }
-      break;
-    }
-    case LengthDistribution::Kind::lognormal: {
-      const MappingReader keys = field.mapping(keys::distribution, keys::lognormal);
-      lengths.mean = read_length(keys["mean"]);
-      lengths.spread = read_length_spread(keys["spread"]);
-      break;
-    }
-    case LengthDistribution::Kind::histogram:
-      return read_histogram(field.mapping(keys::distribution, keys::histogram));
-  }
+  const Field kind = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
+  static_cast<void>(kind.choice<LengthDistribution::Kind>());
+  const MappingReader keys = field.chosen(keys::distribution);
+  keys.fill(lengths);
+  if (lengths.kind == LengthDistribution::Kind::histogram) read_histogram(keys, lengths);
+  keys.fail_if(lengths.kind == LengthDistribution::Kind::uniform && lengths.to < lengths.from, "to", "from {} to {}",
+               "an end that is not before the start", lengths.from, lengths.to);
   return lengths;
 }
 
@@ -97,10 +57,9 @@ Batching read_batching(const Field& field, std::int64_t sequence) {
   if (batching.kind != Batching::Kind::packing) {
     keys.refuse({"length"}, "a length without packing", "kind: packing, or leave the key out");
   }
-  if (batching.length > 0 && batching.length < sequence) {
-    keys.fail("length", fmt::format("packed sequences of {} cannot hold a sample of {}", batching.length, sequence),
-              fmt::format("at least {}, or a shorter sequence of the model", sequence));
-  }
+  keys.fail_if(batching.length > 0 && batching.length < sequence, "length",
+               "packed sequences of {0} cannot hold a sample of {1}",
+               "at least {1}, or a shorter sequence of the model", batching.length, sequence);
   return batching;
 }
 
@@ -117,9 +76,8 @@ double mean_of(const LengthDistribution& lengths) { return moment(values_of(leng
 DataShape read_data(const Field& field, const ModelConfig& model) {
   const TransformerConfig* language = language_of(model);
   if (language == nullptr) field.fail(fmt::format("{} has no sequence", model.name), "leave the key out");
-  if (language->decoder_layers > 0) {
-    field.fail(fmt::format("samples of {} have two sequences of one length each", model.name), "leave the key out");
-  }
+  field.fail_if(language->decoder_layers > 0, "samples of {} have two sequences of one length each",
+                "leave the key out", model.name);
   const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
   const MappingReader keys = field.mapping(keys::data);
   DataShape data;
@@ -137,19 +95,16 @@ DataShape read_data(const Field& field, const ModelConfig& model) {
     tokens += images * static_cast<double>(visual_tokens(*whole));
   }
   if (!(tokens > 0.0)) keys.fail("text", "empty samples", "a length above zero");
-  if (tokens > static_cast<double>(language->sequence)) {
-    keys.fail("text", fmt::format("samples of {:.0f} tokens on average for a model of {}", tokens, language->sequence),
-              "shorter text, fewer images, or a longer sequence of the model");
-  }
+  keys.fail_if(tokens > static_cast<double>(language->sequence), "text",
+               "samples of {:.0f} tokens on average for a model of {}",
+               "shorter text, fewer images, or a longer sequence of the model", tokens, language->sequence);
   return data;
 }
 
 void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& parts) {
   const TransformerConfig* words_model = language_of(model);
-  if (words_model == nullptr) {
-    field.fail(fmt::format("the parts of {} cannot be told apart", model.name),
-               "a language model or a vision–language model, or leave the key out");
-  }
+  field.fail_if(words_model == nullptr, "the parts of {} cannot be told apart",
+                "a language model or a vision–language model, or leave the key out", model.name);
   enum class Part { vision, projector, language, embedding, blocks, head };
   const bool with_vision = std::holds_alternative<VisionLanguageConfig>(model.shape);
   for (const Field& item : field.list_or_one()) {
@@ -169,19 +124,16 @@ void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& par
 
 void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts) {
   const TransformerConfig* language = language_of(model);
-  if (language == nullptr) {
-    field.fail(fmt::format("adapters are defined for language models, not for {}", model.name), "leave the key out");
-  }
+  field.fail_if(language == nullptr, "adapters are defined for language models, not for {}", "leave the key out",
+                model.name);
   const MappingReader keys = field.mapping(keys::lora);
   // What NeMo's recipes for speed adapt (nemo/collections/llm/recipes/llama3_8b.py,
   // finetune_performance_optimizations: target_modules = ['linear_qkv']).
   const bool stated = keys.has("targets");
   Lora lora{.rank = 16, .attention = false, .ffn = false, .qkv = !stated};
   lora.rank = keys["rank"].integer({1, 1'000'000});
-  if (lora.rank > language->hidden) {
-    keys.fail("rank", fmt::format("rank {} in a model of width {}", lora.rank, language->hidden),
-              fmt::format("at most {}", language->hidden));
-  }
+  keys.fail_if(lora.rank > language->hidden, "rank", "rank {0} in a model of width {1}", "at most {1}", lora.rank,
+               language->hidden);
   if (const auto targets = keys.find("targets")) {
     enum class Target { attention, ffn, qkv };
     for (const Field& item : targets->list_or_one()) {

@@ -12,10 +12,8 @@ namespace {
 
 int read_threads(const MappingReader& keys, const Cpu& cpu) {
   const int threads = keys.int_or("threads", 1);
-  if (threads > cpu.cores) {
-    keys.fail("threads", fmt::format("{} threads, but {} has {} cores", threads, cpu.name, cpu.cores),
-              fmt::format("at most {}", cpu.cores));
-  }
+  keys.fail_if(threads > cpu.cores, "threads", "{0} threads, but {1} has {2} cores", "at most {2}", threads, cpu.name,
+               cpu.cores);
   return threads;
 }
 
@@ -45,9 +43,8 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   if (walk.element > memory.line) keys.fail("element", "larger than a line", "at most 64 B");
   keys.fail_if(walk.pattern == WalkPattern::strided && walk.stride > walk.working_set / walk.threads, "stride",
                "longer than a thread's part of the working set", "a shorter stride");
-  if (walk.remote && (cpu.sockets < 2 || !(memory.remote_latency.value() > 0.0))) {
-    keys.fail("memory", fmt::format("{} describes no memory of another socket", cpu.name), "memory: local");
-  }
+  keys.fail_if(walk.remote && (cpu.sockets < 2 || !(memory.remote_latency.value() > 0.0)), "memory",
+               "{} describes no memory of another socket", "memory: local", cpu.name);
   return {fmt::format("{} over {}", name(walk.pattern), format_binary_bytes(walk.working_set)), walk, 1};
 }
 
@@ -81,10 +78,8 @@ HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu
   if (!walks && kind.text() != "matmul") {
     kind.fail(fmt::format("no operator {} on a CPU", kind.text()), "memory_walk or matmul");
   }
-  if (!cpu.hierarchy) {
-    kind.fail(fmt::format("the memory hierarchy of {} is not described", cpu.name),
-              "a node whose cpu names its hierarchy (scenarios/hardware/processors)");
-  }
+  kind.fail_if(!cpu.hierarchy, "the memory hierarchy of {} is not described",
+               "a node whose cpu names its hierarchy (scenarios/hardware/processors)", cpu.name);
   return walks ? read_memory_walk(field, cpu) : read_cpu_matmul(field, cpu);
 }
 

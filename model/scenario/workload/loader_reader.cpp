@@ -45,21 +45,6 @@ void check_loader(const DataLoader& loader, const MappingReader& keys, const Sto
 
 }  // namespace
 
-double number_or_percent(const Field& field) {
-  std::string text = field.text();
-  const bool percent = text.ends_with('%');
-  if (percent) text.erase(text.find_last_not_of("% ") + 1);
-  return field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
-}
-
-double read_share(const Field& field, std::string_view what, std::string_view whole) {
-  const double share = number_or_percent(field);
-  if (share >= 1.0) {
-    field.fail(fmt::format("a {} of {}", what, field.text()), fmt::format("less than 100 % of the {}, as 5 %", whole));
-  }
-  return share;
-}
-
 DataLoader read_loader(const Field& field, const Storage& usual) {
   const MappingReader keys = field.mapping(keys::loader);
   DataLoader loader;
@@ -67,7 +52,6 @@ DataLoader read_loader(const Field& field, const Storage& usual) {
   keys.fill(loader.stages);
   if (const auto dataset = keys.find("dataset")) dataset->mapping(keys::dataset).fill(loader.dataset.emplace());
   if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
-  if (const auto spread = keys.find("spread")) loader.spread = read_share(*spread, "spread", "mean");
   check_loader(loader, keys, usual);
   return loader;
 }

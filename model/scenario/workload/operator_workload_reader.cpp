@@ -35,10 +35,9 @@ Operator read_convolution(const Field& field) {
   work.q = (work.w + 2 * pad.second - work.s) / work.stride + 1;
   keys.fail_if(work.h + 2 * pad.first < work.r || work.w + 2 * pad.second < work.s, "kernel",
                "larger than the padded input", "a kernel that fits");
-  if (work.c % work.groups != 0 || work.k % work.groups != 0) {
-    keys.fail("groups", fmt::format("{} does not divide {} channels and {} filters", work.groups, work.c, work.k),
-              "a common divisor of both");
-  }
+  keys.fail_if(work.c % work.groups != 0 || work.k % work.groups != 0, "groups",
+               "{} does not divide {} channels and {} filters", "a common divisor of both", work.groups, work.c,
+               work.k);
   return {
       fmt::format("convolution {}x{}x{}x{}, {} filters {}x{}", work.n, work.c, work.h, work.w, work.k, work.r, work.s),
       work, read_precision(keys), 1};

@@ -23,10 +23,8 @@ std::int64_t layers_of(const ModelConfig& model) {
 /// `{ scaling: block, first_bf16_layers: 1, last_bf16_layers: 1 }`
 void read_recipe(const Field& field, TrainWorkload& workload) {
   const MappingReader keys = field.mapping(keys::recipe);
-  if (keys.has("scaling") && workload.precision != Precision::fp8) {
-    keys.fail("scaling", fmt::format("{} scales blocks and nothing else", name(workload.precision)),
-              "leave the key out, or fp8");
-  }
+  keys.fail_if(keys.has("scaling") && workload.precision != Precision::fp8, "scaling",
+               "{} scales blocks and nothing else", "leave the key out, or fp8", name(workload.precision));
   QuantisationRecipe& recipe = workload.recipe;
   keys.fill(recipe);
   const std::int64_t layers = layers_of(workload.model);
@@ -102,11 +100,9 @@ void check_precision(const Operator& op, const Gpu& gpu, const Field& field) {
 
 void check_precision(Precision precision, const ModelConfig& model, const Gpu& gpu, const Field& field) {
   if (!is_block_scaled(precision)) return;
-  if (std::holds_alternative<NetworkConfig>(model.shape)) {
-    field.fail(fmt::format("only linear layers of transformers are cast to {}, and {} is a network of layers",
-                           name(precision), model.name),
-               "bf16, or a transformer");
-  }
+  field.fail_if(std::holds_alternative<NetworkConfig>(model.shape),
+                "only linear layers of transformers are cast to {}, and {} is a network of layers",
+                "bf16, or a transformer", name(precision), model.name);
   if (!gpu.has_tensor_cores(precision)) field.fail(no_units(gpu, precision), what_multiplies(gpu));
 }
 

@@ -11,6 +11,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
@@ -47,9 +50,8 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
   if (colon == std::string::npos) return text;
   const std::string queue = text.substr(colon + 1);
   const bool known = queue == "h2d" || queue == "d2h" || queue == "p2p" || number_behind(queue, "stream").has_value();
-  if (!known || !text.starts_with("gpu")) {
-    field.fail(fmt::format("unknown queue \"{}\"", queue), "gpu0:stream1, gpu0:h2d, gpu0:d2h or gpu0:p2p");
-  }
+  field.fail_if(!known || !text.starts_with("gpu"), "unknown queue \"{}\"",
+                "gpu0:stream1, gpu0:h2d, gpu0:d2h or gpu0:p2p", queue);
   return text;
 }
 
@@ -58,10 +60,8 @@ TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::s
   CopyWork copy{keys["from"].text(), keys["to"].text()};
   check_place(copy.from, keys["from"], cluster);
   check_place(copy.to, keys["to"], cluster);
-  if (copy.from == copy.to) {
-    keys.fail("to", fmt::format("from {} to {}", copy.from, copy.to),
-              "another place; within one memory elementwise, which reads and writes");
-  }
+  keys.fail_if(copy.from == copy.to, "to", "from {} to {}",
+               "another place; within one memory elementwise, which reads and writes", copy.from, copy.to);
   copy.size = keys["size"].quantity<Bytes>(Zero::allowed);
   copy.pinned = keys.flag_or("pinned", true);
   return copy;
@@ -70,9 +70,7 @@ TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::s
 /// From a GPU to pageable memory of the host thread.
 CopyWork read_fetch(const MappingReader& keys, const Cluster& cluster, const std::string& on) {
   const std::string from = read_resource(keys["from"], cluster);
-  if (!from.starts_with("gpu")) {
-    keys.fail("from", fmt::format("{} is no GPU", from), "gpu0, or one of its streams: gpu0:stream1");
-  }
+  keys.fail_if(!from.starts_with("gpu"), "from", "{} is no GPU", "gpu0, or one of its streams: gpu0:stream1", from);
   return {from, on, Bytes(8.0), false};
 }
 
@@ -146,14 +144,12 @@ void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
 
 /// Who launches the task, and whether what it does has its place where it runs.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
-  if (std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu")) {
-    keys.fail("on", fmt::format("{} waits for nobody", task.on), "the host thread that wants the result: on: cpu");
-  }
+  keys.fail_if(std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu"), "on",
+               "{} waits for nobody", "the host thread that wants the result: on: cpu", task.on);
   const bool calls = std::holds_alternative<ModelCall>(task.work);
   const bool computes = calls || std::holds_alternative<Operator>(task.work);
-  if (calls && !task.on.starts_with("gpu")) {
-    keys.fail("on", fmt::format("a model is called on a GPU, not on {}", task.on), "on: gpu0");
-  }
+  keys.fail_if(calls && !task.on.starts_with("gpu"), "on", "a model is called on a GPU, not on {}", "on: gpu0",
+               task.on);
   if (computes) refuse_copy_queue(keys, task.on);
   if (calls) task.enqueued_by = "cpu";
   const auto thread = keys.find("enqueued_by");
@@ -183,10 +179,6 @@ class TasksReader {
   TasksWorkload take() && { return std::move(result_); }
 
  private:
-  [[nodiscard]] bool is_known(const std::string& id) const {
-    return std::ranges::any_of(result_.tasks, [&](const ScenarioTask& other) { return other.id == id; });
-  }
-
   void read_loop(const Field& field, int loop) {
     if (loop >= 0) field.fail("a loop inside a loop", "one loop after the other");
     const MappingReader keys = field.mapping(keys::loop);
@@ -203,27 +195,25 @@ class TasksReader {
     task.where = field.where();
     task.loop = loop;
     task.id = keys["id"].text();
-    if (is_known(task.id)) keys.fail("id", fmt::format("a second task \"{}\"", task.id), "a name of its own");
+    if (ids_.contains(task.id)) keys.fail("id", fmt::format("a second task \"{}\"", task.id), "a name of its own");
     task.on = read_resource(keys["on"], cluster_);
     read_run(keys["run"], cluster_, task);
     read_launching(keys, cluster_, task);
     if (const auto after = keys.find("after")) read_after(*after, task);
     repetitions_ += static_cast<double>(task.repeat) *
                     (loop < 0 ? 1.0 : static_cast<double>(result_.loops[static_cast<std::size_t>(loop)]));
-    if (repetitions_ > most_repetitions) {
-      keys.fail("run", fmt::format("{:.0f} repetitions in all", repetitions_),
-                fmt::format("at most {:.0f}", most_repetitions));
-    }
+    keys.fail_if(repetitions_ > most_repetitions, "run", "{0:.0f} repetitions in all", "at most {1:.0f}", repetitions_,
+                 most_repetitions);
+    ids_.insert(task.id);
     result_.tasks.push_back(std::move(task));
   }
 
   void read_after(const Field& after, ScenarioTask& task) const {
     for (const Field& id : after.list_or_one()) {
-      if (!is_known(id.text())) {
-        std::vector<std::string> ids;
-        for (const ScenarioTask& other : result_.tasks) ids.push_back(other.id);
+      if (!ids_.contains(id.text())) {
+        const std::vector<std::string> known(ids_.begin(), ids_.end());
         id.fail(fmt::format("no task \"{}\" above this one", id.text()),
-                did_you_mean(nearest_word(id.text(), ids), "the id of a task further up"));
+                did_you_mean(nearest_word(id.text(), known), "the id of a task further up"));
       }
       task.after.push_back(id.text());
     }
@@ -231,6 +221,7 @@ class TasksReader {
 
   const Cluster& cluster_;
   TasksWorkload result_;
+  std::set<std::string> ids_;
   double repetitions_ = 0.0;
 };
 

@@ -9,6 +9,7 @@
 #include "model/base/words.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/model/model_reader.hpp"
+#include "model/scenario/read_once.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {
@@ -27,9 +28,8 @@ double read_training_samples(const Field& field, const TrainWorkload& train) {
     return length.count / samples_of(train.data ? *train.data : usual_data(*whole), model).tokens();
   }
   const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
-  if (transformer == nullptr || transformer->family == TransformerFamily::vit) {
-    field.fail(fmt::format("{} has images, not tokens", model.name), "a number of images");
-  }
+  field.fail_if(transformer == nullptr || transformer->family == TransformerFamily::vit, "{} has images, not tokens",
+                "a number of images", model.name);
   return length.count / static_cast<double>(transformer->sequence);
 }
 
@@ -65,17 +65,6 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
   if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
 }
 
-Loss read_loss(const Field& field) {
-  const auto [word, parts] = field.word_with_number(1);
-  const bool chunked = word == name(Loss::Kind::chunked);
-  if (chunked != parts.has_value()) {
-    field.fail(chunked ? "chunked into how many parts?" : fmt::format("{} has no parts to count", word),
-               "eager, fused, chunked(8) or fused_linear");
-  }
-  if (chunked) return {Loss::Kind::chunked, *parts};
-  return {field.choice<Loss::Kind>(), 1};
-}
-
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
   if (std::holds_alternative<NetworkConfig>(model.shape)) {
     train.refuse({"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
@@ -89,22 +78,14 @@ TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& mod
   TrainerCode code;
   code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
   train.fill(code);
-  if (const auto fusions = train.find("fusions")) {
-    for (const Field& one : fusions->list_or_one()) {
-      if (one.text() != "none") code.fusions.add(one.choice<Fusion>());
-    }
-  }
-  code.fused_optimizer |= code.fusions.has(Fusion::optimizer);
-  if (const auto loss = train.find("loss")) code.loss = read_loss(*loss);
-  if (code.fusions.has(Fusion::cross_entropy) && code.loss.kind == Loss::Kind::eager)
-    code.loss.kind = Loss::Kind::fused;
+  complete_code(code);
   return code;
 }
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train = field.mapping(keys::train);
   TrainWorkload workload;
-  workload.model = read_model(train["model"]);
+  workload.model = read_once(train["model"], read_model);
   workload.attention = usual_attention(cluster, workload.model);
   train.fill(workload);
   read_global_batch(train, workload, result);
@@ -126,7 +107,6 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload);
   }
-  if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_share(*spread, "spread", "mean");
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
   if (const auto checkpoint = train.find("checkpoint")) {
     workload.checkpoint = read_checkpoint(*checkpoint, cluster.node.storage);
@@ -144,15 +124,11 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
   workload.operation = keys["operation"].choice<CollectiveOperation>();
   workload.size = keys["size"].quantity<Bytes>(Zero::allowed);
   workload.ranks = keys.int_or("ranks", cluster.gpus());
-  if (workload.ranks > cluster.gpus()) {
-    keys.fail("ranks", fmt::format("{} ranks on {} GPUs", workload.ranks, cluster.gpus()),
-              fmt::format("at most {}", cluster.gpus()));
-  }
+  keys.fail_if(workload.ranks > cluster.gpus(), "ranks", "{0} ranks on {1} GPUs", "at most {1}", workload.ranks,
+               cluster.gpus());
   workload.groups = keys.int_or("groups", 1);
-  if (workload.ranks % workload.groups != 0) {
-    keys.fail("groups", fmt::format("{} ranks cannot be divided into {} groups", workload.ranks, workload.groups),
-              fmt::format("a divisor of {}", workload.ranks));
-  }
+  keys.fail_if(workload.ranks % workload.groups != 0, "groups", "{0} ranks cannot be divided into {1} groups",
+               "a divisor of {0}", workload.ranks, workload.groups);
   workload.layout = keys.choice_or("layout", RankGrouping::blocked);
   result.collective = keys;
   result.workload = workload;
@@ -211,19 +187,16 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
 
 }  // namespace
 
-std::vector<int> read_levels(const Field& field) {
-  std::vector<int> levels;
-  for (const Field& level : field.list_or_one()) levels.push_back(static_cast<int>(level.integer({1, 1'000'000})));
-  if (levels.empty()) field.fail("an empty list", "group sizes from the inside out, for example [4, 2]");
-  return levels;
+void complete_code(TrainerCode& code) {
+  code.fused_optimizer |= code.fusions.has(Fusion::optimizer);
+  const bool fuses_loss = code.fusions.has(Fusion::cross_entropy) && code.loss.kind == Loss::Kind::eager;
+  if (fuses_loss) code.loss.kind = Loss::Kind::fused;
 }
 
 ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
   const MappingReader workload = field.mapping(keys::workload);
-  if (field.node().entries.size() != 1) {
-    field.fail(fmt::format("{} kinds of workload", field.node().entries.size()),
-               "exactly one of train, collective, operator or tasks");
-  }
+  field.fail_if(field.node().entries.size() != 1, "{} kinds of workload",
+                "exactly one of train, collective, operator or tasks", field.node().entries.size());
   ReadWorkload result;
   if (const auto train = workload.find("train")) read_train(*train, cluster, result);
   if (const auto collective = workload.find("collective")) read_collective(*collective, cluster, result);

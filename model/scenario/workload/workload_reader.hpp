@@ -26,8 +26,8 @@ inline KernelSet usual_kernels(bool on_processors) { return on_processors ? Kern
 /// Exactly one of train, collective, operator and tasks. `cluster` gives defaults and limits (ranks, GPU numbers).
 ReadWorkload read_workload(const Field& field, const Cluster& cluster);
 
-/// Group sizes of a hierarchical algorithm from the inside out: `[4, 2]`, or one number.
-std::vector<int> read_levels(const Field& field);
+/// What `fusions` say of other members.
+void complete_code(TrainerCode& code);
 
 /// What is done and how often: { kind: matmul, m: 4096, …, repeat: 50 }. The work's name may be a key as well:
 /// { matmul: { m: 4096, … }, repeat: 50 }.
@@ -59,11 +59,6 @@ LoaderWorkload read_loader_workload(const Field& field, const Storage& usual);
 StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual);
 /// `checkpoint:` of a training; `of_node`: what `storage: node` is.
 Checkpoint read_checkpoint(const Field& field, const Storage& of_node);
-/// "5 %" or 0.05.
-double number_or_percent(const Field& field);
-/// The same below 100 % of the `whole`.
-double read_share(const Field& field, std::string_view what, std::string_view whole);
-
 /// `data:` of a training. Throws ScenarioError for a model without a sequence, and for samples that it cannot take.
 DataShape read_data(const Field& field, const ModelConfig& model);
 /// `freeze: [vision, projector, language]`, also the language model's embedding, blocks and head.

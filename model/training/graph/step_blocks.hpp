@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/training/step/step.hpp"
+#include "model/training/graph/pieces.hpp"
 
 namespace foretrain {
 
@@ -16,7 +16,7 @@ struct StepBlocks {
     BlockId whole = -1;
     std::vector<BlockId> cut;
     BlockId dispatch = -1;  ///< beside `cut`, where dispatching takes longer than the pass by itself
-    const std::vector<Piece>* pieces = nullptr;
+    std::vector<Piece> pieces;
   };
   struct Bucket {
     Work backward;
@@ -38,16 +38,18 @@ struct StepBlocks {
   std::vector<std::vector<BlockId>> transfers;  ///< by part
   std::vector<BlockId> optimizers;              ///< by lane
   BlockId pass_done = -1, gradient_norm = -1, slowest_replica = -1, checkpoint = -1;
+  /// All that decides which blocks and tasks the step's graph has, and in which order: two steps of the same shape
+  /// differ in durations, names, recipes and the data of transfers, and in nothing else. Lists begin with their
+  /// lengths, so that no two shapes are written alike.
+  std::vector<std::int64_t> shape;
 
  private:
   BlockId add(const char* name, Seconds duration, Category category, RecipePointer recipe = nullptr);
-  void add_kernels(const Step::Chunk& chunk, Chunk& added);
-  Work add_work(const char* name, const Stretch& stretch);
-  Chunk add_chunk(const Step::Chunk& chunk, bool split, bool gather_overlap);
+  BlockId add_kernels(Seconds duration, const RecipePointer& recipe);
+  void add_buckets(const Step::Chunk& chunk, Chunk& added);
+  Work add_work(const char* name, const Stretch& stretch, bool cut);
+  Chunk add_chunk(const Step& step, const Step::Chunk& chunk, bool cut);
+  void note(const std::vector<int>& numbers);
 };
-
-/// All that decides which blocks and tasks the step's graph has, and in which order: two steps of the same shape differ
-/// in durations, names, recipes and the data of transfers, and in nothing else.
-std::vector<std::int64_t> shape_of(const Step& step);
 
 }  // namespace foretrain

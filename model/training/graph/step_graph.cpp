@@ -142,7 +142,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_pieces(int stage, const Pipeline
     for (std::size_t i = 0; i < lanes; ++i) {
       worked[i] = {add(skips(i) ? blocks_.pass_done : work(i).cut[k], compute(i), after[i], pass.micro_batch)};
     }
-    const Piece& piece = (*work(0).pieces)[k];
+    const Piece& piece = work(0).pieces[k];
     AfterPerLane moved = piece.beside ? after : worked;
     for (const int transfer : piece.transfers) {
       const PerLane tasks = add_transfer(stage, transfer, Traffic::inside_layers, moved, pass.micro_batch);
@@ -357,7 +357,8 @@ struct ShapeKey {
 
 StepGraph step_graph(const Step& step) {
   StepBlocks blocks(step);
-  const auto tasks = session().known(ShapeKey{shape_of(step)}, [&] { return StepGraphBuilder(step, blocks).run(); });
+  const auto tasks =
+      session().known(ShapeKey{std::move(blocks.shape)}, [&] { return StepGraphBuilder(step, blocks).run(); });
   std::vector<Block> used;
   used.reserve(tasks->blocks.size());
   for (const BlockId block : tasks->blocks) used.push_back(std::move(blocks.blocks[at_index(block)]));

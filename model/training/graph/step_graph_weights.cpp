@@ -1,42 +1,60 @@
 // Weights that are gathered: ZeRO-3's units within every pass, those that ZeRO-1 and 2 updated once a step.
 #include <utility>
 
-#include "model/training/graph/sharded_order.hpp"
 #include "model/training/graph/step_graph_builder.hpp"
 
 namespace foretrain {
 
+/// Computes run in order on the compute stream; gathers and scatters on one communication stream, and what ranks of the
+/// same shard reduce after these on another. A layer's weights are gathered while its predecessor computes, at most two
+/// layers ahead (PyTorch FSDP with limit_all_gathers, one prefetch). Without overlap one comes after the other, as on
+/// processors, which have no streams.
 StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const PipelinePass& pass,
                                                         const AfterPerLane& after) {
   const std::size_t lanes = lanes_in(stage);
-  std::vector<PerLane> tasks;
-  AfterPerLane ends(lanes);
-  PerLane worked(lanes, -1);  // on the unit before; what runs beside the work is on streams that do not know of it
   const std::vector<ShardedUnit>& units = chunk_of(stage, pass.chunk).units;
-  for (const ShardedUnit::Pass& part : sharded_order(units, pass.backward(), step_.overlap)) {
-    const ShardedUnit& unit = units[at_index(part.unit)];
-    AfterPerLane needs = after;
-    for (std::size_t i = 0; i < lanes; ++i) {
-      for (const int before : part.after) needs[i].push_back(tasks[at_index(before)][i]);
+  const auto number = [&](std::size_t position) { return pass.backward() ? units.size() - 1 - position : position; };
+  const PerLane nothing(lanes, -1);
+  std::vector<PerLane> gathered(units.size(), nothing), computed(units.size(), nothing);
+  PerLane last = nothing;
+  AfterPerLane ends(lanes);
+  const auto needs = [&](const PerLane& behind) {
+    AfterPerLane all = after;
+    for (std::size_t i = 0; i < lanes; ++i) all[i].push_back((step_.overlap ? behind : last)[i]);
+    return all;
+  };
+  const auto send = [&](int transfer, Traffic traffic, const PerLane& behind) {
+    last = add_transfer(stage, transfer, traffic, needs(behind), pass.micro_batch);
+  };
+  const auto end_with_last = [&] {
+    for (std::size_t i = 0; i < lanes; ++i) ends[i].push_back(last[i]);
+  };
+  const auto gather = [&](std::size_t position) {
+    if (position >= units.size()) return;
+    const ShardedUnit& unit = units[number(position)];
+    const int transfer = pass.backward() ? unit.gather_backward : unit.gather;
+    if (transfer < 0) return;
+    send(transfer, Traffic::gradients, position >= 2 ? computed[position - 2] : nothing);
+    gathered[position] = last;
+  };
+  if (step_.overlap) gather(0);
+  for (std::size_t position = 0; position < units.size(); ++position) {
+    gather(step_.overlap ? position + 1 : position);
+    AfterPerLane before = needs(gathered[position]);
+    // What runs beside the work is on streams that do not know of it.
+    for (std::size_t i = 0; position > 0 && i < lanes; ++i) before[i].push_back(computed[position - 1][i]);
+    last = computed[position] = add_work(stage, pass, std::move(before), [&](const auto& chunks) -> const Work& {
+      const StepBlocks::Chunk& own = chunks[at_index(pass.chunk)];
+      return (pass.backward() ? own.unit_backward : own.unit_forward)[number(position)];
+    });
+    end_with_last();
+    const ShardedUnit& unit = units[number(position)];
+    for (const auto& [transfer, traffic] :
+         {std::pair(unit.scatter, Traffic::gradients), std::pair(unit.reduce, Traffic::copies)}) {
+      if (!pass.backward() || transfer < 0) continue;
+      send(transfer, traffic, last);
+      end_with_last();
     }
-    if (part.kind == ShardedUnit::Pass::Kind::compute) {
-      for (std::size_t i = 0; i < lanes; ++i) needs[i].push_back(worked[i]);
-      tasks.push_back(add_work(stage, pass, std::move(needs), [&](const auto& chunks) -> const Work& {
-        const StepBlocks::Chunk& own = chunks[at_index(pass.chunk)];
-        return (pass.backward() ? own.unit_backward : own.unit_forward)[at_index(part.unit)];
-      }));
-      worked = tasks.back();
-    } else {
-      const bool among_copies = part.kind == ShardedUnit::Pass::Kind::reduce;
-      const int gather = pass.backward() ? unit.gather_backward : unit.gather;
-      const int transfer = among_copies                                    ? unit.reduce
-                           : part.kind == ShardedUnit::Pass::Kind::scatter ? unit.scatter
-                                                                           : gather;
-      tasks.push_back(
-          add_transfer(stage, transfer, among_copies ? Traffic::copies : Traffic::gradients, needs, pass.micro_batch));
-    }
-    if (part.kind == ShardedUnit::Pass::Kind::gather) continue;
-    for (std::size_t i = 0; i < lanes; ++i) ends[i].push_back(tasks.back()[i]);
   }
   PerLane done;
   for (std::size_t i = 0; i < lanes; ++i) {

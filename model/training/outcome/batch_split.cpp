@@ -7,6 +7,7 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/training/graph/pieces.hpp"
 
 namespace foretrain {
 
@@ -37,7 +38,7 @@ void require_whole_replicas(const Step& step, const std::function<int(const Step
     if (mixed)
       throw ImpossiblePlan("replicas that span nodes of several kinds have no speed of their own", "plan.split");
     const bool meets = std::ranges::any_of(lane.chunks, [](const Step::Chunk& chunk) {
-      return std::ranges::any_of(chunk.passes[PassKind::forward].pieces,
+      return std::ranges::any_of(pieces_of(chunk.passes[PassKind::forward]),
                                  [](const Piece& piece) { return !piece.transfers.empty(); });
     });
     if (lane.cut == Step::Lane::Cut::all && meets) {

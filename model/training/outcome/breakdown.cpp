@@ -33,68 +33,30 @@ Seconds kernels_beside(const GradientBucket& bucket) {
   return kernels;
 }
 
-/// The last pass that makes gradients of weights: with overlap it runs bucket by bucket, slowed by the collectives
-/// beside it.
-Segment last_pass(const Step& step, const Step::Chunk& chunk, const Segment& undisturbed) {
-  if (!step.overlap) return undisturbed;
-  Segment sum;
-  for (const GradientBucket& bucket : chunk.buckets) sum += bucket.backward.time;
-  return sum;
-}
-
-/// The first forward pass, which may wait for updated weights and is slowed by what brings them.
-Segment first_pass(const Step& step, const Step::Chunk& chunk) {
-  if (!step.gather_overlap || chunk.gathers.empty()) return chunk.time(PassKind::forward);
-  Segment sum;
-  for (const WeightGather& gather : chunk.gathers) sum += gather.forward.time;
-  return sum;
-}
-
-/// How often a stage does each kind of pass of one of its chunks; the last that makes gradients of weights apart.
-struct PassCounts {
-  PerPass<double> of;
-  PassKind last = PassKind::backward;
-};
-
-std::vector<PassCounts> count_passes(const Step& step, int stage, std::size_t chunks) {
-  std::vector<PassCounts> counts(chunks);
-  const std::vector<PipelinePass> order = step.order_of(stage);
+/// Forward and backward work of one lane over the whole step, pass by pass. The first forward pass of a chunk may wait
+/// for updated weights; the last that makes gradients of weights, or each, runs bucket by bucket beside their
+/// collectives.
+Segment passes_of(const Step& step, const Step::Lane& lane) {
+  const std::vector<PipelinePass> order = step.order_of(lane.stage);
+  const std::vector<PipelinePass> last = last_gradients(order, static_cast<int>(lane.chunks.size()));
+  std::vector<bool> begun(lane.chunks.size());
   bool in_pair = false;  // with the pass before
-  for (const PipelinePass& pass : order) {
-    if (!std::exchange(in_pair, pass.kind == PassKind::paired)) counts[at_index(pass.chunk)].of[pass.kind] += 1.0;
-  }
-  const std::vector<PipelinePass> last = last_gradients(order, static_cast<int>(chunks));
-  for (std::size_t k = 0; k < chunks; ++k) {
-    counts[k].last = last[k].kind;
-    counts[k].of[last[k].kind] -= 1.0;
-  }
-  return counts;
-}
-
-/// Forward and backward work of one lane over the whole step.
-Segment passes_of(const Step& step, std::size_t s) {
-  const Step::Lane& lane = step.lanes[s];
-  const std::vector<PassCounts> counts = count_passes(step, lane.stage, lane.chunks.size());
-  const auto passes = static_cast<double>(step.micro_batches - lane.skipped);
   Segment work;
-  for (std::size_t k = 0; k < lane.chunks.size(); ++k) {
-    const Step::Chunk& chunk = lane.chunks[k];
-    const auto& [count, last_kind] = counts[k];
-    if (chunk.units.empty()) {
-      const double first = lane.skipped > 0 ? 0.0 : 1.0;
-      work += first_pass(step, chunk) * first;
-      work += chunk.time(PassKind::forward) * (count[PassKind::forward] - lane.skipped - first);
-      const Segment last = last_pass(step, chunk, chunk.time(last_kind));
-      work +=
-          (step.every_micro_batch ? last : chunk.time(PassKind::backward)) * (count[PassKind::backward] - lane.skipped);
-      work += last;
-      for (const PassKind kind : {PassKind::inputs, PassKind::weights, PassKind::paired}) {
-        work += chunk.time(kind) * count[kind];
-      }
-    }
-    for (const ShardedUnit& unit : chunk.units) {
-      work += unit.forward.time * passes;
-      work += unit.backward.time * passes;
+  for (const PipelinePass& pass : order) {
+    const Step::Chunk& chunk = lane.chunks[at_index(pass.chunk)];
+    const bool first = !pass.backward() && !begun[at_index(pass.chunk)];
+    if (first) begun[at_index(pass.chunk)] = true;
+    if (std::exchange(in_pair, pass.kind == PassKind::paired) || pass.micro_batch < lane.skipped) continue;
+    const bool synchronised = pass.makes_weight_gradients() &&
+                              (step.every_micro_batch || pass.micro_batch == last[at_index(pass.chunk)].micro_batch);
+    if (!chunk.units.empty()) {
+      for (const ShardedUnit& unit : chunk.units) work += (pass.backward() ? unit.backward : unit.forward).time;
+    } else if (first && step.gather_overlap && !chunk.gathers.empty()) {
+      for (const WeightGather& gather : chunk.gathers) work += gather.forward.time;
+    } else if (synchronised && step.overlap) {
+      for (const GradientBucket& bucket : chunk.buckets) work += bucket.backward.time;
+    } else {
+      work += chunk.time(pass.kind);
     }
   }
   return work;
@@ -202,9 +164,8 @@ const char* bottleneck_of(const Breakdown& breakdown) {
 }
 
 Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader) {
-  const std::size_t s = busiest_lane(step);
-  const Step::Lane& lane = step.lanes[s];
-  const Segment passes = passes_of(step, s);
+  const Step::Lane& lane = step.lanes[busiest_lane(step)];
+  const Segment passes = passes_of(step, lane);
   Breakdown breakdown;
   breakdown.compute = passes.compute + step.loader_device;
   if (step.stage_count() > 1) {

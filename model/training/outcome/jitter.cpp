@@ -17,7 +17,10 @@ constexpr int steps_drawn = 40;
 /// Kernels take longer; the host's work and collectives do not.
 void slow_down(Stretch& stretch, double factor) {
   stretch.time.compute *= factor;
-  for (Piece& piece : stretch.pieces) piece.work *= factor;
+  for (Stretch::Part& part : stretch.parts) {
+    part.again *= factor;
+    part.own *= factor;
+  }
 }
 
 void slow_down(Step::Lane& lane, double factor) {

@@ -51,13 +51,12 @@ Seconds exchanges_alone(const Step& step, const Step::Lane& lane, const Plan& pl
 class LaneBuilder {
  public:
   LaneBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-              Step& step, Recipes recipes, InsideLayers inside)
+              Step& step, Recipes recipes)
       : scenario_(scenario),
         plan_(scenario.plan),
         train_(train),
         topology_(topology),
         step_(step),
-        inside_(inside),
         transfers_(scenario, topology, step.transfers) {
     if (scenario.cluster.groups.empty()) kinds_.emplace_back(scenario, model, *this, recipes);
     for (std::size_t group = 0; group < scenario.cluster.groups.size(); ++group) {
@@ -68,17 +67,14 @@ class LaneBuilder {
     }
   }
 
-  /// All lanes anew. `cuts`: by stage.
-  void build(const RankClasses& classes, const std::vector<Step::Lane::Cut>& cuts) {
+  /// All lanes anew.
+  void build(const RankClasses& classes) {
     step_.lanes.clear();
     step_.lane_of_rank = classes.lane_of_rank;
     step_.activations.clear();
     step_.activation_gradients.clear();
     for (const RankClasses::Lane& lane : classes.lanes) {
-      Step::Lane::Cut cut = cuts[static_cast<std::size_t>(lane.stage)];
-      if (inside_ == InsideLayers::seen) cut = Step::Lane::Cut::all;
-      add({lane.stage, static_cast<int>(step_.lanes.size()), lane.speed, cut != Step::Lane::Cut::none}, lane);
-      step_.lanes.back().cut = cut;
+      add({lane.stage, static_cast<int>(step_.lanes.size()), lane.speed}, lane);
     }
     for (int chunk = 0; chunk < kinds_.front().chunks.placement().chunks(); ++chunk) {
       for (int stage = 0; stage < plan_.pipeline; ++stage) add_hop(stage, chunk);
@@ -87,26 +83,15 @@ class LaneBuilder {
     for (std::size_t lane = 0; lane < companions.size(); ++lane) step_.lanes[lane].companions = companions[lane];
   }
 
-  /// The same once it is known which ranks differ, unless that `is_built`; again where it shows that more has to be
-  /// cut.
-  void build_divided(const KnownTransfers::Division& division, bool is_built) {
-    std::vector<Step::Lane::Cut> cuts = division.cuts;
-    if (!is_built) build(division.classes, cuts);
-    if (cut_unequal_companions(cuts)) build(division.classes, cuts);
-  }
-
-  /// Where what lanes do together takes them unequally long, each collective inside their layers must be seen. True
-  /// where that is more than `cuts` said.
-  bool cut_unequal_companions(std::vector<Step::Lane::Cut>& cuts) const {
-    bool more = false;
+  /// Cuts passes as `cuts` say by stage. Where what lanes do together takes them unequally long, each collective inside
+  /// their layers must be seen.
+  void cut(std::vector<Step::Lane::Cut> cuts, InsideLayers inside) {
     for (const Step::Lane& lane : step_.lanes) {
-      Step::Lane::Cut& cut = cuts[static_cast<std::size_t>(lane.stage)];
-      if (lane.companions.empty() || cut == Step::Lane::Cut::all) continue;
-      if (equally_long(lane, step_.lanes[at_index(lane.companions.front())])) continue;
-      cut = Step::Lane::Cut::all;
-      more = true;
+      const bool unequal =
+          !lane.companions.empty() && !equally_long(lane, step_.lanes[at_index(lane.companions.front())]);
+      if (unequal || inside == InsideLayers::seen) cuts[at_index(lane.stage)] = Step::Lane::Cut::all;
     }
-    return more;
+    for (Step::Lane& lane : step_.lanes) lane.cut = cuts[at_index(lane.stage)];
   }
   [[nodiscard]] TransferTable& transfers() { return transfers_; }
 
@@ -139,7 +124,7 @@ class LaneBuilder {
     lane.first_rank = ranks.first_rank;
     lane.ranks = ranks.ranks;
     StageLayers layers;
-    lane.chunks = kind.chunks.chunks(place, step_.micro_batches, layers);
+    lane.chunks = kind.chunks.chunks(place, place.stage, step_.micro_batches, layers);
     step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
     const double copies = replicas_of(plan_);
     lane.saved_parameters =
@@ -169,7 +154,6 @@ class LaneBuilder {
   const TrainWorkload& train_;
   const Topology& topology_;
   Step& step_;
-  InsideLayers inside_;
   TransferTable transfers_;
   std::deque<Scenario> alike_;
   std::deque<Kind> kinds_;  ///< by group of the cluster's nodes
@@ -177,39 +161,21 @@ class LaneBuilder {
 
 /// The gradients' norm for clipping: one number from every rank.
 Seconds norm_time(const Scenario& scenario, const Topology& topology) {
-  CollectiveCall norm;
-  norm.size = Bytes(4.0);
-  const auto all_ranks = [&] { return RankGroups{gpus_of(scenario.plan, scenario.cluster)}; };
-  if (scenario.background.empty()) {
-    const auto known =
-        KnownTransfers::on(topology, RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective);
-    if (!known->norm) {
-      const Reading reading;
-      norm.groups = all_ranks();
-      const Seconds time = automatic_time(norm, topology, scenario.calibration);
-      known->norm = {time, reads_so_far()};
-    }
-    note_reads(known->norm->reads);
-    return known->norm->time;
+  const auto known = KnownTransfers::of(scenario, topology);
+  if (!known->norm) {
+    const Reading reading;
+    CollectiveCall norm;
+    norm.size = Bytes(4.0);
+    norm.groups = RankGroups{gpus_of(scenario.plan, scenario.cluster)};
+    const auto& calibration = scenario.calibration;
+    const Seconds time = scenario.background.empty()
+                             ? automatic_time(norm, topology, calibration)
+                             : uncontended_time(lower(norm, topology, calibration), topology, scenario.background);
+    known->norm = {time, reads_so_far()};
   }
-  norm.groups = all_ranks();
-  return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
+  note_reads(known->norm->reads);
+  return known->norm->time;
 }
-
-/// Whole stages as classes of ranks, the same for all steps of a layout.
-struct StagesKey {
-  struct Value {
-    RankClasses classes;
-    std::vector<Step::Lane::Cut> cuts;  ///< of the last step of whole stages: most likely the next one's
-  };
-  RankLayout layout;
-
-  bool operator==(const StagesKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return layout.hash(); }
-  [[nodiscard]] std::size_t bytes(const Value& stages) const {
-    return sizeof(StagesKey) + sizeof(int) * (stages.classes.lane_of_rank.size() + at_index(layout.gpus()));
-  }
-};
 
 std::vector<double> speeds_of(const Scenario& scenario, const Topology& topology, std::size_t ranks) {
   std::vector<double> speeds(ranks, 1.0);
@@ -221,49 +187,39 @@ std::vector<double> speeds_of(const Scenario& scenario, const Topology& topology
   return speeds;
 }
 
-/// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
-void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry symmetry, LaneBuilder builder) {
-  const RankLayout layout(scenario.plan, scenario.cluster);
-  const int stages = scenario.plan.pipeline;
-  const std::vector<Step::Lane::Cut> uncut(static_cast<std::size_t>(stages));
-  const auto whole = session().known(StagesKey{layout}, [&] {
-    return StagesKey::Value{RankClasses::one_per_stage(stages, layout.stage_of_gpu()), uncut};
-  });
-  const std::vector<int>& stage_of_rank = whole->classes.lane_of_rank;
-  const std::vector<Step::Lane::Cut> tried = symmetry == Symmetry::used ? whole->cuts : uncut;
-  const auto build_whole = [&] {
-    whole->cuts = uncut;
-    if (tried != uncut) builder.build(whole->classes, uncut);
-  };
-  builder.build(whole->classes, tried);
-  if (symmetry == Symmetry::assumed) return;
-  const std::vector<double> speeds = speeds_of(scenario, topology, stage_of_rank.size());
+/// How ranks of whole stages, which have said what there is to send, divide into classes, and what meets.
+Division divide(TransferTable& transfers, const RankClasses& whole, const std::vector<double>& speeds,
+                const Scenario& scenario, const Topology& topology, Symmetry symmetry) {
   const bool even_speeds = std::ranges::all_of(speeds, [](double speed) { return speed == 1.0; });
-  std::optional<KnownTransfers::Shape> shape;
-  if (even_speeds && symmetry == Symmetry::used) shape = builder.transfers().shape();
-  if (shape) {
-    if (const auto known = KnownTransfers::division_of(*shape)) {
-      if (known->classes.lanes.empty()) return build_whole();
-      builder.transfers().divide(known->classes);
-      const bool same = known->classes.lane_of_rank == stage_of_rank && !builder.transfers().divided();
-      builder.build_divided(*known, same && known->cuts == tried);
-      whole->cuts = same ? known->cuts : uncut;
-      return;
+  std::optional<DivisionKey> key;
+  if (even_speeds && symmetry == Symmetry::used) key = transfers.division_key();
+  if (key) {
+    if (const auto known = session().find(*key)) {
+      if (known->classes) transfers.divide(*known->classes);
+      return *known;
     }
   }
-  KnownTransfers::Division division;
-  division.classes =
-      classify(builder.transfers().grouped(), stage_of_rank, speeds, topology, scenario.background, symmetry);
-  builder.transfers().divide(division.classes);
-  division.cuts = builder.transfers().meetings();
-  const bool whole_stages =
-      division.classes.lanes.size() == static_cast<std::size_t>(stages) && even_speeds && division.cuts == uncut;
-  if (whole_stages && !builder.transfers().divided()) {
-    if (shape) KnownTransfers::note_division(std::move(*shape), {});
-    return build_whole();
-  }
-  builder.build_divided(division, false);
-  if (shape) KnownTransfers::note_division(std::move(*shape), std::move(division));
+  Division division;
+  division.classes = classify(transfers.grouped(), whole.lane_of_rank, speeds, topology, scenario.background, symmetry);
+  transfers.divide(*division.classes);
+  division.cuts = transfers.meetings();
+  const bool same = division.classes->lanes.size() == whole.lanes.size() && even_speeds && !transfers.divided();
+  if (same) division.classes.reset();
+  if (key) session().keep(std::move(*key), division);
+  return division;
+}
+
+/// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
+void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry symmetry, InsideLayers inside,
+                 LaneBuilder builder) {
+  const RankLayout layout(scenario.plan, scenario.cluster);
+  const RankClasses whole = RankClasses::one_per_stage(scenario.plan.pipeline, layout.stage_of_gpu());
+  builder.build(whole);
+  if (symmetry == Symmetry::assumed) return;
+  const std::vector<double> speeds = speeds_of(scenario, topology, whole.lane_of_rank.size());
+  const Division division = divide(builder.transfers(), whole, speeds, scenario, topology, symmetry);
+  if (division.classes) builder.build(*division.classes);
+  builder.cut(division.cuts, inside);
 }
 
 }  // namespace
@@ -279,7 +235,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.overlap = plan.sync.overlap;
   step.gather_overlap = plan.sync.gather_overlap && (plan.zero == 1 || plan.zero == 2);
   step.every_micro_batch = synchronises_every_micro_batch(plan);
-  build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes, inside));
+  build_lanes(scenario, topology, symmetry, inside, LaneBuilder(scenario, train, model, topology, step, recipes));
 
   const auto gpus = static_cast<int>(plan_gpus(plan, scenario.cluster));
   if (gpus > 1 && train.code.clip_gradients) {

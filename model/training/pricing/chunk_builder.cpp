@@ -1,7 +1,8 @@
 #include "model/training/pricing/chunk_builder.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <memory>
+#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/cost/launches.hpp"
@@ -21,14 +22,11 @@ double largest_tensor(const Layer& layer) {
   return largest;
 }
 
-Stretch pass_of(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool backward, bool cut) {
+Stretch pass_of(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool backward) {
   Stretch pass{(backward ? cost.whole_backward() : cost.forward).segment()};
-  const auto append = [&](const PricedLayer& priced) {
-    for (int i = 0; i < priced.count; ++i) (backward ? append_backward : append_forward)(pass.pieces, priced, 0.0, 1.0);
-  };
-  if (cut && backward) std::ranges::for_each(layers | std::views::reverse, append);
-  if (cut && !backward) std::ranges::for_each(layers, append);
-  fit_pieces(pass);
+  pass.parts.reserve(layers.size());
+  for (const PricedLayer& layer : layers) pass.parts.push_back(layer.part(backward, layer.count));
+  if (backward) std::ranges::reverse(pass.parts);
   return pass;
 }
 
@@ -104,52 +102,40 @@ Bytes ChunkBuilder::output(int stage, int chunk) const {
   return model_.layers[at_index(runs_of(stage, chunk).back().group)].layer.output;
 }
 
-std::vector<Step::Chunk> ChunkBuilder::chunks(const GradientSync::Place& place, int micro_batches, StageLayers& stage) {
-  std::vector<PassKind> last(at_index(placement_.chunks()), PassKind::backward);
-  if (splits_backward(plan_.schedule)) {
-    const auto order = pipeline_order(plan_.schedule, plan_.pipeline, place.stage, plan_.interleave, micro_batches);
-    std::ranges::transform(last_gradients(order, placement_.chunks()), last.begin(), &PipelinePass::kind);
+std::vector<Step::Chunk> ChunkBuilder::chunks(const GradientSync::Place& place, int stage,
+                                              std::optional<int> micro_batches, StageLayers& sums) {
+  std::vector<PipelinePass> last(at_index(placement_.chunks()), {PassKind::backward});
+  if (micro_batches && splits_backward(plan_.schedule)) {
+    const auto order = pipeline_order(plan_.schedule, plan_.pipeline, stage, plan_.interleave, *micro_batches);
+    last = last_gradients(order, placement_.chunks());
   }
   std::vector<Step::Chunk> chunks;
   chunks.reserve(last.size());
   for (int number = 0; number < placement_.chunks(); ++number) {
-    const Layers layers = layers_of(place, place.stage, number, PassKind::backward);
-    Step::Chunk& chunk = chunks.emplace_back(passes_of(place, place.stage, number, layers, stage));
+    const Layers layers = layers_of(place, stage, number, PassKind::backward);
+    Step::Chunk& chunk = chunks.emplace_back(passes_of(place, stage, number, layers, sums));
+    if (plan_.zero == 3) sync_.add_sharded_units(place, layers, chunk);
+    if (!micro_batches) continue;
     note_inside(layers, chunk);
     if (pricer_.keeps_recipes()) keep_recipes(layers, chunk);
-    const PassKind kind = last[at_index(number)];
-    if (plan_.zero == 3) {
-      sync_.add_sharded_units(place, layers, chunk);
-    } else {
-      const bool whole = kind == PassKind::backward;
-      sync_.add_buckets(place, whole ? layers : layers_of(place, place.stage, number, kind), chunk);
-      if (plan_.zero > 0) sync_.add_gathers(place, layers, chunk);
-    }
+    if (plan_.zero == 3) continue;
+    const PassKind kind = last[at_index(number)].kind;
+    const bool whole = kind == PassKind::backward;
+    sync_.add_buckets(place, whole ? layers : layers_of(place, stage, number, kind), chunk);
+    if (plan_.zero > 0) sync_.add_gathers(place, layers, chunk);
   }
-  pair(place, place.stage, chunks);
+  pair(place, stage, chunks);
   return chunks;
 }
 
-std::vector<Step::Chunk> ChunkBuilder::passes(int stage, StageLayers& sums) {
-  const GradientSync::Place first;
-  std::vector<Step::Chunk> chunks;
-  for (int number = 0; number < placement_.chunks(); ++number) {
-    const Layers layers = layers_of(first, stage, number, PassKind::backward);
-    Step::Chunk& chunk = chunks.emplace_back(passes_of(first, stage, number, layers, sums));
-    if (plan_.zero == 3) sync_.add_sharded_units(first, layers, chunk);
-  }
-  pair(first, stage, chunks);
-  return chunks;
-}
-
-const LayerCalls& ChunkBuilder::calls_of(int stage, int group, PassKind kind) {
-  const auto [known, is_new] = calls_.try_emplace({stage, group, kind});
-  if (is_new) {
+const std::shared_ptr<const LayerCalls>& ChunkBuilder::calls_of(int stage, int group, PassKind kind) {
+  std::shared_ptr<const LayerCalls>& known = calls_[{stage, group, kind}];
+  if (known == nullptr) {
     const bool whole = kind == PassKind::backward;
     const Layer& layer = whole ? model_.layers[at_index(group)].layer : parts_[at_index(group)][kind];
-    known->second = pricer_.calls(layer, stage, transfers_);
+    known = std::make_shared<const LayerCalls>(pricer_.calls(layer, prices_[at_index(group)][kind], stage, transfers_));
   }
-  return known->second;
+  return known;
 }
 
 ChunkBuilder::Layers ChunkBuilder::layers_of(const GradientSync::Place& place, int stage, int chunk, PassKind kind) {
@@ -157,12 +143,12 @@ ChunkBuilder::Layers ChunkBuilder::layers_of(const GradientSync::Place& place, i
   for (const LayerRun& run : runs_of(stage, chunk)) {
     const auto group = at_index(run.group);
     const Layer& layer = model_.layers[group].layer;
-    const LayerCalls& calls = calls_of(place.stage, run.group, kind);
-    LayerCost cost = pricer_.on_lane(prices_[group][kind], calls, place.speed, place.lane, transfers_);
+    const std::shared_ptr<const LayerCalls>& calls = calls_of(place.stage, run.group, kind);
+    LayerCost cost = pricer_.on_lane(prices_[group][kind], *calls, place.speed, place.lane, transfers_);
     if (kind != PassKind::weights) add_offload(cost, layer, scenario_, train_, topology_);
     // Outside the repeated blocks each is by itself: ZeRO-3 gathers them together.
     const int together = layer.splittable ? run.count : 1;
-    layers.insert(layers.end(), at_index(run.count / together), PricedLayer{&layer, cost, &calls, together});
+    layers.insert(layers.end(), at_index(run.count / together), PricedLayer{&layer, cost, calls, together});
   }
   return layers;
 }
@@ -190,14 +176,14 @@ Step::Chunk ChunkBuilder::passes_of(const GradientSync::Place& place, int stage,
     }
   }
   const LayerCost cost = cost_of(layers);
-  chunk.passes[PassKind::forward] = pass_of(layers, cost, false, place.cut);
-  chunk.passes[PassKind::backward] = pass_of(layers, cost, true, place.cut);
+  chunk.passes[PassKind::forward] = pass_of(layers, cost, false);
+  chunk.passes[PassKind::backward] = pass_of(layers, cost, true);
   chunk.hidden_exchanges = std::max(cost.forward.gain - chunk.time(PassKind::forward).host, Seconds(0.0)) +
                            std::max(cost.whole_backward().gain - chunk.time(PassKind::backward).host, Seconds(0.0));
   for (const PassKind kind : {PassKind::inputs, PassKind::weights}) {
     if (!splits_backward(plan_.schedule)) break;
     const Layers parts = layers_of(place, stage, number, kind);
-    chunk.passes[kind] = pass_of(parts, cost_of(parts), true, place.cut);
+    chunk.passes[kind] = pass_of(parts, cost_of(parts), true);
   }
   return chunk;
 }
@@ -205,30 +191,49 @@ Step::Chunk ChunkBuilder::passes_of(const GradientSync::Place& place, int stage,
 void ChunkBuilder::pair(const GradientSync::Place& place, int stage, std::vector<Step::Chunk>& chunks) const {
   if (plan_.schedule != PipelineSchedule::dualpipe) return;
   for (const int number : {0, 1}) {
-    Stretch& pair = chunks[at_index(number)].passes[PassKind::paired];
-    pair = paired(work_of(place, stage, number, false), work_of(place, stage, 1 - number, true));
-    if (!place.cut) pair.pieces.clear();
+    chunks[at_index(number)].passes[PassKind::paired] =
+        paired(work_of(place, stage, number, false), work_of(place, stage, 1 - number, true));
   }
+}
+
+Stretch paired(const PassWork& forward, const PassWork& backward) {
+  const auto slowed = [](Seconds kernels, const PassWork& other) {
+    return kernels + std::min(kernels, other.collectives) * other.slowdown;
+  };
+  const Seconds forward_kernels = slowed(forward.kernels, backward);
+  const Seconds backward_kernels = slowed(backward.kernels, forward);
+  const Seconds exposed = std::max(forward.collectives - backward_kernels, Seconds(0.0)) +
+                          std::max(backward.collectives - forward_kernels, Seconds(0.0));
+  PassCost both{{}, forward_kernels + backward_kernels, forward.dispatch + backward.dispatch};
+  both.exposed = exposed;
+  both.hidden = forward.collectives + backward.collectives - exposed;
+  const auto beside = [](const PassWork& other, Seconds kernels) {
+    LayerCalls calls;
+    calls.forward.beside = other.transfers;
+    calls.forward.hiding = 1.0;
+    return Stretch::Part{{}, kernels, std::make_shared<const LayerCalls>(std::move(calls))};
+  };
+  return {both.segment(), {beside(forward, backward_kernels), beside(backward, forward_kernels)}};
 }
 
 PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int stage, int number, bool backward) const {
   PassWork pass;
   Beside beside(transfers_, place.lane);
-  const auto add_calls = [&](const LayerCalls::Calls& calls) {
+  const auto add_calls = [&](const PassCalls& calls) {
     const auto add = [&](int transfer) {
       pass.transfers.push_back(transfer);
       beside.add(transfer);
     };
     std::ranges::for_each(calls.beside, add);
     std::ranges::for_each(calls.between, add);
-    for (const LayerCalls::Behind& call : calls.behind) add(call.transfer);
+    for (const PassCalls::Behind& call : calls.behind) add(call.transfer);
   };
   for (const LayerRun& run : runs_of(stage, number)) {
     const LayerCost cost = prices_[at_index(run.group)][PassKind::backward] * run.count;
     const PassCost own = backward ? cost.whole_backward() : cost.forward;
     pass.kernels += own.kernels / place.speed;
     pass.dispatch += own.dispatch;
-    const LayerCalls& calls = calls_.at({place.stage, run.group, PassKind::backward});
+    const LayerCalls& calls = *calls_.at({place.stage, run.group, PassKind::backward});
     for (int i = 0; i < run.count; ++i) {
       if (backward) add_calls(calls.recompute);
       add_calls(backward ? calls.backward : calls.forward);
@@ -241,9 +246,9 @@ PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int stage, int 
 
 void ChunkBuilder::note_inside(const Layers& layers, Step::Chunk& chunk) {
   for (const PricedLayer& priced : layers) {
-    for (const LayerCalls::Calls* calls : {&priced.calls->forward, &priced.calls->recompute, &priced.calls->backward}) {
+    for (const PassCalls* calls : {&priced.calls->forward, &priced.calls->recompute, &priced.calls->backward}) {
       for (const auto& [name, transfer, count] : calls->all) {
-        const auto same = [&](const Step::InsideCall& call) { return call.name == name && call.transfer == transfer; };
+        const auto same = [&](const InsideCall& call) { return call.name == name && call.transfer == transfer; };
         auto known = std::ranges::find_if(chunk.inside, same);
         if (known == chunk.inside.end()) known = chunk.inside.insert(known, {name, transfer, 0});
         known->count += count * priced.count;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -16,15 +18,24 @@ struct StageLayers {
   int layers = 0, tensors = 0;  ///< that hold parameters, and are trained
 };
 
+/// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.
+struct PassWork {
+  Seconds kernels, dispatch, collectives;
+  std::vector<int> transfers = {};  ///< which these are, one after the other
+  double slowdown = 0.0;            ///< of the other's kernels while they run
+};
+/// A forward and a backward pass that run together.
+Stretch paired(const PassWork& forward, const PassWork& backward);
+
 class ChunkBuilder {
  public:
   ChunkBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
                Recipes recipes, TransferTable& transfers);
 
-  /// All chunks of a lane, which are added up in `stage`. `micro_batches`: of the step.
-  std::vector<Step::Chunk> chunks(const GradientSync::Place& place, int micro_batches, StageLayers& stage);
-  /// The passes of a stage's layers on the ranks of the first stage, and what comes and goes inside them.
-  std::vector<Step::Chunk> passes(int stage, StageLayers& sums);
+  /// The chunks of a stage, priced at a place and added up in `sums`. `micro_batches`: of the step; none: passes alone,
+  /// and what comes and goes inside them.
+  std::vector<Step::Chunk> chunks(const GradientSync::Place& place, int stage, std::optional<int> micro_batches,
+                                  StageLayers& sums);
   /// What updates a stage's parameters, given the lane's chunks.
   void set_optimizer(double speed, const StageLayers& stage, Step::Lane& lane) const;
   /// Takes the plan's schedule and chunks anew; the rest is as it was.
@@ -41,7 +52,7 @@ class ChunkBuilder {
   using Layers = std::vector<PricedLayer>;
 
   [[nodiscard]] const std::vector<LayerRun>& runs_of(int stage, int chunk) const;
-  [[nodiscard]] const LayerCalls& calls_of(int stage, int group, PassKind kind);
+  [[nodiscard]] const std::shared_ptr<const LayerCalls>& calls_of(int stage, int group, PassKind kind);
   /// The layers of a stage's chunk as they are priced on the lane, their backward pass whole or a part of it.
   [[nodiscard]] Layers layers_of(const GradientSync::Place& place, int stage, int chunk, PassKind kind);
   [[nodiscard]] LayerCost cost_of(const Layers& layers) const;
@@ -65,7 +76,7 @@ class ChunkBuilder {
   std::vector<std::vector<LayerRun>> runs_;  ///< by chunk of the model
   std::vector<PerPass<Layer>> parts_;        ///< by group of layers: those whose backward pass is a part of it
   std::vector<PerPass<LayerCost>> prices_;   ///< by group of layers: with their backward pass whole or a part of it
-  std::map<std::tuple<int, int, PassKind>, LayerCalls> calls_;  ///< by stage and group of layers
+  std::map<std::tuple<int, int, PassKind>, std::shared_ptr<const LayerCalls>> calls_;  ///< by stage, group of layers
 };
 
 }  // namespace foretrain

@@ -12,36 +12,23 @@ namespace foretrain {
 
 namespace {
 
-/// What the backward pass finishes at once, and the price of getting there.
-struct Item {
-  LayerCost cost;
-  double elements = 0.0, in_experts = 0.0;
-  std::vector<WeightMatrix> matrices;
-  GradientSync::LayerPart part;
-};
-
-/// A layer's tensors in the order in which its backward pass finishes them: the last first, vectors at the end. The
-/// layer's time is shared out by size, as the products' work is.
-void append_tensors(const PricedLayer& priced, std::vector<Item>& items) {
+/// Takes a layer's tensors in the order in which its backward pass finishes them: the last first, vectors at the end.
+/// The layer's time is shared out by size, as the products' work is.
+void take_tensors(const PricedLayer& priced, const auto& take) {
   const Layer& layer = *priced.layer;
   double rest = layer.parameters;
   for (auto last = layer.matrices.rbegin(); last != layer.matrices.rend(); ++last) {
     const WeightMatrix& matrix = *last;
     for (std::int64_t i = 0; i < matrix.count; ++i) {
       const double elements = std::min(matrix.elements(), rest);
-      const GradientSync::LayerPart part{&priced, 1.0 - rest / layer.parameters,
-                                         1.0 - (rest - elements) / layer.parameters};
-      const double in_experts = matrix.of_experts ? elements : 0.0;
-      items.push_back({priced.cost * (elements / layer.parameters), elements, in_experts,
-                       std::vector{WeightMatrix{matrix.rows, matrix.columns, 1, matrix.of_experts}}, part});
+      const double from = 1.0 - rest / layer.parameters;
       rest -= elements;
+      take({&priced, from, 1.0 - rest / layer.parameters}, elements, matrix.of_experts ? elements : 0.0,
+           {{matrix.rows, matrix.columns, 1, matrix.of_experts}});
     }
   }
   const bool all = layer.parameters == 0.0;
-  if (rest > 0.0 || all) {
-    const GradientSync::LayerPart part{&priced, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
-    items.push_back({all ? priced.cost : priced.cost * (rest / layer.parameters), rest, 0.0, {}, part});
-  }
+  if (rest > 0.0 || all) take({&priced, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0}, rest, 0.0, {});
 }
 
 /// What a processor takes longer for an all-reduce of numbers of two bytes.
@@ -87,33 +74,22 @@ void GradientSync::add_gradients(double elements, double in_experts, std::vector
   ready.experts += {in_experts, {experts, matrices.end()}};
 }
 
-GradientSync::Ready& GradientSync::Ready::operator+=(const Ready& other) {
-  backward += other.backward;
-  size += other.size;
-  gradients += other.gradients;
-  experts += other.experts;
-  collectives += other.collectives;
-  layers.insert(layers.begin(), other.layers.begin(), other.layers.end());
+GradientSync::Ready& GradientSync::Ready::operator+=(const Ready& later) {
+  backward += later.backward;
+  size += later.size;
+  gradients += later.gradients;
+  experts += later.experts;
+  collectives += later.collectives;
+  layers.insert(layers.end(), later.layers.begin(), later.layers.end());
   return *this;
 }
 
 std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
   const Sync& sync = scenario_.plan.sync;
-  std::vector<Item> items;
-  for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
-    const Layer& layer = *priced->layer;
-    for (int i = 0; i < priced->count; ++i) {
-      if (sync.bucketing == Sync::Bucketing::by_tensor) {
-        append_tensors(*priced, items);
-      } else {
-        items.push_back({priced->cost, layer.parameters, layer.expert_parameters, layer.matrices, {&*priced}});
-      }
-    }
-  }
-
+  const bool by_tensor = sync.bucketing == Sync::Bucketing::by_tensor;
   // Dispatch runs ahead of the device over a whole pass; where it takes longer, every bucket is late by its share.
   LayerCost whole;
-  for (const Item& item : items) whole += item.cost;
+  for (const PricedLayer& priced : layers) whole += priced.cost * priced.count;
   const Segment pass = whole.whole_backward().segment();
   const auto segment_of = [&](const LayerCost& part) {
     Segment segment = part.whole_backward().segment();
@@ -126,33 +102,36 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   std::vector<Ready> parts;
   Ready open;
   LayerCost cost;
-  for (Item& item : items) {
-    cost += item.cost;
-    open.size += gradient_ * item.elements;
-    add_gradients(item.elements, item.in_experts, std::move(item.matrices), open);
-    open.layers.push_back(item.part);
+  const auto close = [&] {
+    open.backward = segment_of(std::exchange(cost, {}));
+    open.collectives = by_tensor ? 1.0 : std::max(1.0, std::ceil(open.size / sync.bucket - 1e-9));
+    parts.push_back(std::exchange(open, {}));
+  };
+  const auto take = [&](const LayerPart& part, double elements, double in_experts, std::vector<WeightMatrix> matrices) {
+    cost += part.layer->cost * (part.to - part.from);
+    open.size += gradient_ * elements;
+    add_gradients(elements, in_experts, std::move(matrices), open);
+    open.layers.push_back(part);
     const bool first = parts.empty() && sync.first_bucket.value() > 0.0;
-    if (open.size >= (first ? sync.first_bucket : sync.bucket)) {
-      open.backward = segment_of(cost);
-      parts.push_back(std::move(open));
-      open = {};
-      cost = {};
+    if (open.size >= (first ? sync.first_bucket : sync.bucket)) close();
+  };
+  for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
+    const Layer& layer = *priced->layer;
+    for (int i = 0; i < priced->count; ++i) {
+      if (by_tensor) {
+        take_tensors(*priced, take);
+      } else {
+        take({&*priced}, layer.parameters, layer.expert_parameters, layer.matrices);
+      }
     }
   }
-  open.backward = segment_of(cost);
   if (open.size.value() > 0.0 || parts.empty()) {
-    parts.push_back(std::move(open));
+    close();
   } else {
-    parts.back().backward += open.backward;
-    parts.back().layers.insert(parts.back().layers.end(), open.layers.begin(), open.layers.end());
+    open.backward = segment_of(cost);
+    parts.back() += open;
   }
   return parts;
-}
-
-double GradientSync::collectives_of(const Ready& part) const {
-  const Sync& sync = scenario_.plan.sync;
-  if (sync.bucketing == Sync::Bucketing::by_tensor) return 1.0;
-  return std::max(1.0, std::ceil(part.size / sync.bucket - 1e-9));
 }
 
 /// Kernels that a framework launches one by one: the device's time or the host's, whichever is longer.
@@ -265,19 +244,17 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
     GradientBucket bucket;
     Stretch& backward = bucket.backward;
     Ready together;
+    for (; first < end; ++first) together += parts[first];
+    backward.time = together.backward;
+    bucket.gradients = together.size;
     std::vector<Operator> ops;
-    for (; first < end; ++first) {
-      backward.time += parts[first].backward;
-      bucket.gradients += parts[first].size;
-      together.gradients += parts[first].gradients;
-      together.experts += parts[first].experts;
-      together.collectives += collectives_of(parts[first]);
-      for (const GradientSync::LayerPart& part : parts[first].layers) {
-        if (place.cut) append_backward(backward.pieces, *part.layer, part.from, part.to);
-        if (!pricer_.keeps_recipes()) continue;
-        const std::vector<Operator> within = operators_of(part);
-        ops.insert(ops.end(), within.begin(), within.end());
-      }
+    for (const GradientSync::LayerPart& part : together.layers) {
+      Stretch::Part& pass = backward.parts.emplace_back(part.layer->part(true, 1));
+      pass.from = part.from;
+      pass.to = part.to;
+      if (!pricer_.keeps_recipes()) continue;
+      const std::vector<Operator> within = operators_of(part);
+      ops.insert(ops.end(), within.begin(), within.end());
     }
     backward.recipe = pricer_.recipe(ops);
     if (overlap) {
@@ -302,7 +279,6 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
         if (&stage != &bucket.stages.front()) previous_kernels += stage.kernels;
       }
     }
-    fit_pieces(backward);
     chunk.buckets.push_back(std::move(bucket));
   }
 }
@@ -341,8 +317,8 @@ Seconds GradientSync::scatter_unit(const Place& place, double parameters, Sharde
 ShardedUnit GradientSync::sharded_unit(const Place& place, const PricedLayer& priced, double parameters,
                                        double frozen) const {
   ShardedUnit unit;
-  unit.forward.time = priced.cost.forward.segment();
-  unit.backward.time = priced.cost.whole_backward().segment();
+  unit.forward = {priced.cost.forward.segment(), {priced.part(false, 1)}};
+  unit.backward = {priced.cost.whole_backward().segment(), {priced.part(true, 1)}};
   if (parameters + frozen > 0.0 && holders_.in_shards > 1) {
     unit.gather = transfer_of(place.stage, holders_.shards, CollectiveOperation::all_gather,
                               gathered_weight_ * (parameters + frozen), 1, "weight all-gather");
@@ -376,12 +352,6 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
     const double parameters = layer.splittable ? layer.parameters : std::exchange(root_parameters, 0.0);
     const double frozen = layer.splittable ? layer.held() - layer.parameters : std::exchange(root_frozen, 0.0);
     ShardedUnit unit = sharded_unit(place, priced, parameters, frozen);
-    if (place.cut) {
-      append_forward(unit.forward.pieces, priced);
-      append_backward(unit.backward.pieces, priced);
-      fit_pieces(unit.forward);
-      fit_pieces(unit.backward);
-    }
     chunk.units.insert(chunk.units.end(), at_index(priced.count), unit);
   }
 }

@@ -13,7 +13,6 @@ class GradientSync {
   struct Place {
     int stage = 0, lane = 0;
     double speed = 1.0;  ///< of the lane's devices
-    bool cut = false;    ///< passes are cut into pieces
   };
   /// A share of a layer's backward pass, from one moment to another between 0 and 1.
   struct LayerPart {
@@ -50,10 +49,9 @@ class GradientSync {
     GradientSet gradients, experts;      ///< experts: where expert parallelism spreads them
     double collectives = 0.0;            ///< one after the other, that carry them
     std::vector<LayerPart> layers = {};  ///< in the order of the backward pass
-    Ready& operator+=(const Ready& earlier);
+    Ready& operator+=(const Ready& later);
   };
   [[nodiscard]] std::vector<Ready> parts_of(const std::vector<PricedLayer>& layers) const;
-  [[nodiscard]] double collectives_of(const Ready& part) const;
   void add_gradients(double elements, double in_experts, std::vector<WeightMatrix> matrices, Ready& ready) const;
   [[nodiscard]] Seconds kernel_time(const std::vector<Operator>& ops) const;
   [[nodiscard]] std::vector<Operator> copies_into_bucket(Bytes gradients) const;
@@ -69,8 +67,7 @@ class GradientSync {
   };
   [[nodiscard]] double messages_of(const GradientSet& weights, const GradientSet& of_chunk, double buckets,
                                    const Holders& holders) const;
-  void set_forward(const Place& place, const std::vector<LayerPart>& parts, const Segment& whole,
-                   WeightGather& gather) const;
+  static void set_forward(const std::vector<LayerPart>& parts, const Segment& whole, Stretch& forward);
   void synchronise(const Place& place, const Holders& holders, const GradientSet& gradients, double collectives,
                    GradientBucket& bucket) const;
   [[nodiscard]] Seconds flat_buffer_time(double parameters) const;

@@ -39,18 +39,16 @@ double GradientSync::messages_of(const GradientSet& weights, const GradientSet& 
 void GradientSync::add_gathers(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
   if (holders_.in_shards < 2) return;
   const Sync& sync = scenario_.plan.sync;
-  std::vector<Ready> parts = parts_of(layers);
-  std::ranges::reverse(parts);
+  const std::vector<Ready> parts = parts_of(layers);
   Ready all;
-  for (Ready& part : parts) {
-    part.collectives = collectives_of(part);
-    all += part;
-  }
+  for (const Ready& part : parts) all += part;
   const bool apart = sync.gather_overlap && sync.gather != Sync::Gather::whole;
-  for (std::size_t first = 0; first < parts.size();) {
-    const std::size_t end = apart ? std::min(first + 1 + first / gathers_before_one_more, parts.size()) : parts.size();
+  for (std::size_t left = parts.size(); left > 0;) {  // from the last on
+    const std::size_t come = parts.size() - left;
+    const std::size_t next = apart ? std::min(1 + come / gathers_before_one_more, left) : left;
     Ready together;
-    for (; first < end; ++first) together += parts[first];
+    for (std::size_t part = left - next; part < left; ++part) together += parts[part];
+    left -= next;
     WeightGather& gather = chunk.gathers.emplace_back();
     const auto add = [&](const Holders& holders, const GradientSet& weights, const GradientSet& of_chunk) {
       if (holders.in_shards < 2 || !(weights.elements > 0.0)) return;
@@ -62,7 +60,7 @@ void GradientSync::add_gathers(const Place& place, const std::vector<PricedLayer
     };
     add(holders_, together.gradients, all.gradients);
     add(expert_holders_, together.experts, all.experts);
-    if (sync.gather_overlap) set_forward(place, together.layers, chunk.time(PassKind::forward), gather);
+    if (sync.gather_overlap) set_forward(together.layers, chunk.time(PassKind::forward), gather.forward);
   }
   // Each part of the pass runs beside what the next one waits for.
   for (std::size_t next = 1; sync.gather_overlap && next < chunk.gathers.size(); ++next) {
@@ -71,20 +69,20 @@ void GradientSync::add_gathers(const Place& place, const std::vector<PricedLayer
     Seconds& kernels = chunk.gathers[next - 1].forward.time.compute;
     kernels += beside.cost(kernels);
   }
-  for (WeightGather& gather : chunk.gathers) fit_pieces(gather.forward);
 }
 
 /// The forward pass of these parts of layers, which are named by their backward pass, the last first; `whole`: the
 /// chunk's.
-void GradientSync::set_forward(const Place& place, const std::vector<LayerPart>& parts, const Segment& whole,
-                               WeightGather& gather) const {
-  LayerCost cost;
+void GradientSync::set_forward(const std::vector<LayerPart>& parts, const Segment& whole, Stretch& forward) {
+  PassCost cost;
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    cost += part->layer->cost * (part->to - part->from);
-    if (place.cut) append_forward(gather.forward.pieces, *part->layer, 1.0 - part->to, 1.0 - part->from);
+    cost += part->layer->cost.forward * (part->to - part->from);
+    Stretch::Part& pass = forward.parts.emplace_back(part->layer->part(false, 1));
+    pass.from = 1.0 - part->to;
+    pass.to = 1.0 - part->from;
   }
-  Segment& time = gather.forward.time;
-  time = cost.forward.segment();
+  Segment& time = forward.time;
+  time = cost.segment();
   const Seconds device = whole.compute + whole.communication();
   const Seconds own = time.compute + time.communication();
   time.host = device > Seconds(0.0) ? whole.host * (own / device) : Seconds(0.0);

@@ -72,6 +72,31 @@ LayerCost operator*(const LayerCost& cost, double n) {
   return {cost.forward * n, cost.recompute * n, cost.backward * n};
 }
 
+std::array<std::vector<Operator>, 3> counted_stretches(const Layer& layer) {
+  std::array<std::vector<Operator>, 3> stretches;
+  const auto is_of = [](LayerPart part) { return [part](const Operator& op) { return op.part == part; }; };
+  const auto routed = std::find_if(layer.forward.rbegin(), layer.forward.rend(), is_of(LayerPart::router)).base();
+  const auto experts = std::find_if(routed, layer.forward.end(), is_of(LayerPart::experts));
+  const auto back = std::find_if_not(experts, layer.forward.end(), is_of(LayerPart::experts));
+  stretches[0].assign(routed, experts);
+  stretches[1].assign(experts, back);
+  stretches[2].assign(back, layer.forward.end());
+  stretches[2].insert(stretches[2].end(), layer.forward.begin(), routed);
+  return stretches;
+}
+
+Seconds idle_behind_counts(const CountedPass& pass, Seconds exchanges, const HostConstants& constants) {
+  const Seconds latency = launch_latency(constants);
+  Seconds host, kernels, done = latency;
+  for (std::size_t i = 0; i < pass.size(); ++i) {
+    host += pass[i].host;
+    kernels += pass[i].device;
+    done = std::max(done + pass[i].device, host + latency);
+    if (i + 1 < pass.size()) done += exchanges / 2.0;
+  }
+  return done + synchronize_time(constants) - std::max(host, kernels + exchanges);
+}
+
 int tensors_of(const Layer& layer) {
   std::int64_t matrices = 0;
   for (const WeightMatrix& matrix : layer.matrices) matrices += matrix.count;
@@ -271,9 +296,8 @@ std::span<const std::vector<Operator>> LayerPricer::hiding_products(const LayerC
 }
 
 /// `of_pass`: its kernels.
-LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives,
-                                          const std::vector<Operator>& pass, bool backward, Seconds of_pass, int stage,
-                                          TransferTable& transfers) const {
+PassCalls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives, const std::vector<Operator>& pass,
+                                  bool backward, Seconds of_pass, int stage, TransferTable& transfers) const {
   const Plan& plan = scenario_.plan;
   const OverlappedProducts overlapped =
       plan.sequence_parallel ? overlapped_products(pass, backward) : OverlappedProducts{};
@@ -284,7 +308,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
                          [](const Operator& op) { return std::holds_alternative<Attention>(op.work); });
     return kernels(attention) / kernels(pass) * (1.0 - 1.0 / plan.context);
   };
-  LayerCalls::Calls calls;
+  PassCalls calls;
   for (const LayerCollective& collective : collectives) {
     const bool of_ring =
         collective.group == LayerCollective::Group::context && plan.context_method == ContextMethod::ring;
@@ -314,10 +338,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
   return calls;
 }
 
-LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
-  const bool hides_behind_products =
-      chunks_products() || std::ranges::any_of(layer.backward_collectives, &LayerCollective::again);
-  const LayerCost cost = hides_behind_products ? price(layer) : LayerCost{};
+LayerCalls LayerPricer::calls(const Layer& layer, const LayerCost& cost, int stage, TransferTable& transfers) const {
   LayerCalls calls{
       pass_calls(layer.forward_collectives, layer.forward, false, cost.forward.kernels, stage, transfers),
       {},
@@ -326,13 +347,7 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
   return calls;
 }
 
-double LayerCalls::Calls::share_beside() const {
-  double free = 1.0;
-  for (const Behind& call : behind) free -= call.share;
-  return hidden_by_others ? free : std::min(hiding, free);
-}
-
-Seconds LayerPricer::after_waits(const LayerCalls::Calls& calls, double speed) const {
+Seconds LayerPricer::after_waits(const PassCalls& calls, double speed) const {
   if (!gpu_.processor) return Seconds(0.0);
   const int steps_of_ring = calls.hidden_by_others ? 0 : scenario_.plan.context - 1;
   const double waits = number(calls.between.size()) + number(calls.beside.size()) * steps_of_ring;
@@ -347,7 +362,7 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
     return time;
   };
   // What runs beside kernels hides behind them, but takes some of their speed.
-  const auto hide = [&](const LayerCalls::Calls& of_pass, PassCost& pass) {
+  const auto hide = [&](const PassCalls& of_pass, PassCost& pass) {
     pass.kernels /= speed;
     Beside beside(transfers, lane);
     for (const int transfer : of_pass.beside) beside.add(transfer);

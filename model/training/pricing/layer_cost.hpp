@@ -1,14 +1,33 @@
 // Prices the layers of a model on a cluster: kernels, dispatch, and the collectives inside a layer.
 #pragma once
 
+#include <array>
+#include <memory>
 #include <span>
 
-#include "model/training/pricing/counted_pass.hpp"
+#include "model/cost/launches.hpp"
 #include "model/training/pricing/tensor_overlap.hpp"
 #include "model/training/step/step.hpp"
 #include "model/training/transfers/transfer_table.hpp"
 
 namespace foretrain {
+
+/// A forward pass of experts that the host has to wait for: how many tokens each expert has is known on the device, and
+/// the host reads it back before it launches what depends on it (Megatron-Core, transformer/moe/token_dispatcher.py,
+/// tokens_per_expert.to("cpu") and the event that is waited for). The queue of launches is empty then. Three stretches
+/// from one layer's counts to the next one's, layers being alike: kernels up to the exchange of tokens, the experts'
+/// own, and those behind the exchange back, with the next layer's attention and router.
+using CountedPass = std::array<LaunchTotals, 3>;
+
+/// To which of the stretches operators belong.
+std::array<std::vector<Operator>, 3> counted_stretches(const Layer& layer);
+
+/// Time by which a layer takes longer than the longer of its launches and its kernels with `exchanges`. With h and d
+/// those of a stretch, and H the host's time until then, the device is done with it at
+///   t = max(t + d, H + launch latency)
+/// beginning a launch latency behind the counts; each of the two exchanges follows its stretch. The host has the next
+/// counts when the last kernel is done and seen.
+Seconds idle_behind_counts(const CountedPass& pass, Seconds exchanges, const HostConstants& constants);
 
 /// One kind of pass of a layer with one micro-batch on one rank. Kernel and dispatch times are kept apart because
 /// dispatch runs ahead of the device: only sums over many layers can be compared (see segment()).
@@ -33,33 +52,18 @@ struct LayerCost {
   [[nodiscard]] Seconds both_ways() const { return forward.segment().total() + whole_backward().segment().total(); }
 };
 
-/// The collectives inside a layer, as indices into Step::transfers.
-struct LayerCalls {
-  /// A collective of tensor ranks behind a product.
-  struct Behind {
-    int transfer = -1;
-    double share = 0.0;  ///< of the pass's kernels, that hide it
-  };
-  struct Calls {
-    std::vector<int> beside;     ///< one after the other, from the pass's beginning, beside its first kernels
-    std::vector<int> between;    ///< among the kernels after these, which wait for them
-    std::vector<Behind> behind;  ///< one after the other, each beside its product
-    /// Of those `beside`, exchanges of tokens: another pass's kernels hide these, taken to be as long as this one's.
-    bool hidden_by_others = false;
-    double hiding = 0.0;                     ///< else, share of the pass's kernels that hide them
-    std::vector<Step::InsideCall> all = {};  ///< of the three lists, by what they are
-    /// What is left of that share beside those `behind` products.
-    [[nodiscard]] double share_beside() const;
-  };
-  Calls forward, recompute, backward;
-};
-
 /// Layers in their place: what each costs on one lane.
 struct PricedLayer {
   const Layer* layer = nullptr;
   LayerCost cost;
-  const LayerCalls* calls = nullptr;
+  std::shared_ptr<const LayerCalls> calls;
   int count = 1;  ///< alike, one after the other
+
+  /// The pass of so many of them.
+  [[nodiscard]] Stretch::Part part(bool backward, int times) const {
+    const Seconds again = backward ? cost.recompute.kernels : Seconds(0.0);
+    return {again, (backward ? cost.backward : cost.forward).kernels, calls, backward, 0.0, 1.0, times};
+  }
 };
 
 /// Trainable tensors of a layer: its matrices, and a vector beside each (biases, scales of norms).
@@ -75,8 +79,8 @@ class LayerPricer {
   /// The same in two: forward and backward pass; what runs again before the latter.
   [[nodiscard]] LayerCost without_recomputation(const Layer& layer) const;
   [[nodiscard]] LayerCost with_recomputation(LayerCost cost, const Layer& layer) const;
-  /// The layer's collectives on the ranks of `stage`.
-  [[nodiscard]] LayerCalls calls(const Layer& layer, int stage, TransferTable& transfers) const;
+  /// The collectives on the ranks of `stage` of a layer of that price.
+  [[nodiscard]] LayerCalls calls(const Layer& layer, const LayerCost& cost, int stage, TransferTable& transfers) const;
   /// `cost` on devices of `speed`, with what the calls leave exposed on `lane`.
   [[nodiscard]] LayerCost on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
                                   const TransferTable& transfers) const;
@@ -95,7 +99,7 @@ class LayerPricer {
   /// Whether collectives of tensor ranks are chunked behind products.
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// What a processor computes longer as it has waited for these.
-  [[nodiscard]] Seconds after_waits(const LayerCalls::Calls& calls, double speed) const;
+  [[nodiscard]] Seconds after_waits(const PassCalls& calls, double speed) const;
   [[nodiscard]] std::vector<Operator> gradient_sums(const Layer& layer) const;
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
@@ -109,9 +113,8 @@ class LayerPricer {
                                                                        const OverlappedProducts& overlapped,
                                                                        const std::vector<Operator>& pass,
                                                                        bool backward) const;
-  [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
-                                             const std::vector<Operator>& pass, bool backward, Seconds of_pass,
-                                             int stage, TransferTable& transfers) const;
+  [[nodiscard]] PassCalls pass_calls(const std::vector<LayerCollective>& collectives, const std::vector<Operator>& pass,
+                                     bool backward, Seconds of_pass, int stage, TransferTable& transfers) const;
 
   const Scenario& scenario_;
   const TrainWorkload& train_;
@@ -120,22 +123,5 @@ class LayerPricer {
   Seconds dispatch_of_trainer_;  ///< what the trainer's code takes at a block's pass
   Gpu gpu_;
 };
-
-/// The part of a layer's forward pass between two moments of it (0 to 1), in pieces, its collectives evenly spread.
-void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
-/// The same of its backward pass, recomputation first.
-void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
-/// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.
-struct PassWork {
-  Seconds kernels, dispatch, collectives;
-  std::vector<int> transfers = {};  ///< which these are, one after the other
-  double slowdown = 0.0;            ///< of the other's kernels while they run
-};
-/// A forward and a backward pass that run together.
-Stretch paired(const PassWork& forward, const PassWork& backward);
-/// Scales the work of pieces that nothing is beside so that all adds up to the stretch's: those that hide a collective
-/// hide as much of it as its price says. Where all hide something, all are scaled. What the stretch's dispatch and its
-/// copies take longer comes at the end.
-void fit_pieces(Stretch& stretch);
 
 }  // namespace foretrain

@@ -71,7 +71,7 @@ Step PassSteps::step(const Model& model) {
     lane.stage = stage;
     if (as_before) continue;
     StageLayers sums;
-    lane.chunks = chunks.passes(stage, sums);
+    lane.chunks = chunks.chunks({}, stage, std::nullopt, sums);
     chunks.set_optimizer(1.0, sums, lane);
     // Copies that outlast backward passes do so by less where these are longer.
     if (!transfers_.is_exact()) lane.optimizer.exposed = lane.optimizer.exposed_copies = Seconds(0.0);

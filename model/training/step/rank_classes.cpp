@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "model/base/equitable_partition.hpp"
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -32,9 +31,9 @@ class ClusterGraph {
                const std::vector<double>& speed_of_rank, Symmetry symmetry, std::size_t ranks)
       : topology_(topology),
         ranks_(ranks),
-        link_vertex_(ranks < stage_of_rank.size()
-                         ? ranks / at_index(topology.gpus_per_node()) * at_index(topology.links_per_node())
-                         : at_index(topology.links()),
+        is_periodic_(ranks < stage_of_rank.size()),
+        link_vertex_(is_periodic_ ? ranks / at_index(topology.gpus_per_node()) * at_index(topology.links_per_node())
+                                  : at_index(topology.links()),
                      -1) {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const auto number = static_cast<int>(rank);
@@ -43,12 +42,11 @@ class ClusterGraph {
     }
   }
 
-  /// Once for each grouping.
+  /// Once for each grouping, and for those that repeat it in another stage which the same vertices stand for.
   void add_groups(const GroupedTransfer& transfer) {
     if (same_grouping_.contains(transfer.grouping)) return;
-    const auto same = std::ranges::find_if(groupings_, [&](const auto* other) { return repeats(*other, transfer); });
-    if (same != groupings_.end()) {
-      same_grouping_[transfer.grouping] = (*same)->grouping;
+    if (is_periodic_ && transfer.repeats_grouping >= 0) {
+      same_grouping_[transfer.grouping] = same_grouping_.at(transfer.repeats_grouping);
       return;
     }
     groupings_.push_back(&transfer);
@@ -66,7 +64,7 @@ class ClusterGraph {
 
   /// Once for transfers of the same groups that put the same flows on the links, up to a factor.
   void add_flows(const GroupedTransfer& transfer) {
-    if (!known_.insert(structure_of(transfer)).second) return;
+    if (transfer.pattern && !known_.emplace(same_grouping_.at(transfer.grouping), *transfer.pattern).second) return;
     const std::vector<Vertex>& groups = groups_of(transfer.grouping);
     const auto number = static_cast<double>(transfers_++);
     const std::vector<int> group_of = group_of_rank(*transfer.groups, topology_.gpus());
@@ -92,11 +90,11 @@ class ClusterGraph {
     }
   }
 
-  void add_background(std::span<const BackgroundFlow::Route> background) {
-    for (const BackgroundFlow::Route& route : background) {
+  void add_background(std::span<const Flow> background) {
+    for (const Flow& route : background) {
       const auto number = static_cast<double>(transfers_++);
       add_flow(colour({Kind::flow, number, 0.0, 0.0, 0.0}), route.source, route.destination,
-               std::min(route.rate, topology_.most_rate(route.source, route.destination)));
+               std::min(route.most_rate, topology_.most_rate(route.source, route.destination)));
     }
   }
 
@@ -126,43 +124,6 @@ class ClusterGraph {
   }
 
  private:
-  /// Whether the groups are those of the other, stages apart.
-  [[nodiscard]] bool repeats(const GroupedTransfer& a, const GroupedTransfer& b) const {
-    const auto same_rank = [this](int x, int y) { return vertex_of(x) == vertex_of(y); };
-    const auto same_groups = [&](const RankGroups::Family& x, const RankGroups::Family& y) {
-      return x.shifts == y.shifts && std::ranges::equal(x.first, y.first, same_rank);
-    };
-    const auto same_part = [](const GroupedTransfer::Part& x, const GroupedTransfer::Part& y) {
-      return std::ranges::equal(x.groups, y.groups);
-    };
-    return a.kind == b.kind && std::ranges::equal(a.parts, b.parts, same_part) &&
-           std::ranges::equal(a.groups->families(), b.groups->families(), same_groups);
-  }
-
-  using Structure = std::pair<int, std::uint64_t>;
-  [[nodiscard]] Structure structure_of(const GroupedTransfer& transfer) {
-    std::uint64_t flows = 0;
-    for (const GroupedTransfer::Part& part : transfer.parts) flows = hash_of(flows, pattern_of(*part.lowered));
-    return {same_grouping_.at(transfer.grouping), flows};
-  }
-
-  /// A hash of its flows' ends, and of which flows of a phase have equal bytes and weights.
-  [[nodiscard]] std::uint64_t pattern_of(const LoweredCollective& lowered) {
-    if (lowered.phases.empty()) return 0;
-    const auto [known, is_new] = patterns_.try_emplace(&*lowered.phases.begin(), 0);
-    if (!is_new) return known->second;
-    const auto place = [&](EndpointId end) { return topology_.is_gpu(end) ? vertex_of(end) : end; };
-    for (const LoweredCollective::Phase& phase : lowered.phases) {
-      std::map<std::pair<double, double>, std::size_t> amounts;
-      for (const Flow& flow : phase.flows) {
-        const auto equal = amounts.try_emplace({flow.bytes.value(), flow.weight}, amounts.size()).first;
-        known->second = hash_of(known->second, place(flow.source), place(flow.destination), equal->second);
-      }
-      known->second = hash_of(known->second, phase.flows.size());
-    }
-    return known->second;
-  }
-
   /// Ranks of different colours stay apart; else only groups tell them apart. Vertices that are neither are isolated.
   [[nodiscard]] std::vector<std::int32_t> by_groups_alone(const std::vector<std::int32_t>& colour) const {
     ColouredGraph members{graph_.colour};
@@ -205,6 +166,7 @@ class ClusterGraph {
 
   const Topology& topology_;
   std::size_t ranks_;
+  bool is_periodic_;
   ColouredGraph graph_;
   std::map<Colour, std::int32_t> colours_;
   const std::pair<const Colour, std::int32_t>* last_colour_ = nullptr;
@@ -213,8 +175,7 @@ class ClusterGraph {
   std::vector<const GroupedTransfer*> groupings_;  ///< the first of each, repeated ones left out
   std::map<int, int> same_grouping_;               ///< by grouping: the one that it repeats, or itself
   std::map<int, std::vector<Vertex>> groups_;
-  std::set<Structure> known_;
-  std::map<const LoweredCollective::Phase*, std::uint64_t> patterns_;
+  std::set<std::pair<int, std::uint64_t>> known_;  ///< by grouping and pattern
   bool between_gpus_ = true;
   std::vector<LinkId> crossed_;
   int transfers_ = 0;
@@ -247,10 +208,12 @@ int group_of_flow(const Flow& flow, const std::vector<int>& group_of_rank) {
 RankClasses RankClasses::one_per_stage(int stages, const std::vector<int>& stage_of_rank) {
   RankClasses classes;
   classes.lane_of_rank = stage_of_rank;
-  for (int stage = 0; stage < stages; ++stage) {
-    const auto first = std::ranges::find(stage_of_rank, stage) - stage_of_rank.begin();
-    const auto ranks = std::ranges::count(stage_of_rank, stage);
-    classes.lanes.push_back({stage, static_cast<int>(first), static_cast<int>(ranks), 1.0});
+  for (int stage = 0; stage < stages; ++stage) classes.lanes.push_back({stage, -1, 0, 1.0});
+  for (int rank = 0; std::cmp_less(rank, stage_of_rank.size()); ++rank) {
+    const int stage = stage_of_rank[at_index(rank)];
+    if (stage < 0) continue;
+    Lane& lane = classes.lanes[at_index(stage)];
+    if (lane.ranks++ == 0) lane.first_rank = rank;
   }
   return classes;
 }
@@ -330,7 +293,7 @@ RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::v
       graph.add_groups(transfer);
       if (by_traffic) graph.add_flows(transfer);
     }
-    if (by_traffic) graph.add_background(background_routes(background, topology));
+    if (by_traffic) graph.add_background(background_flows(background, topology));
     const std::vector<std::int32_t> class_of = graph.partition();
     if (ranks == stage_of_rank.size() || graph.stands_for_stages(class_of)) {
       return read_classes(graph, class_of, transfers, stage_of_rank, speed_of_rank);

@@ -9,6 +9,8 @@
 // slow card in one node makes just those classes that it needs.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,8 +27,10 @@ struct GroupedTransfer {
     const LoweredCollective* lowered = nullptr;
     std::span<const int> groups;  ///< indices
   };
-  int grouping = 0;                    ///< equal for transfers of the same groups
-  GroupKind kind = GroupKind::tensor;  ///< of the groups
+  int grouping = 0;           ///< equal for transfers of the same groups
+  int repeats_grouping = -1;  ///< an earlier one in another stage, which is the same some whole nodes before
+  /// Equal for transfers that put the same flows, up to a factor, on such links; none: not known.
+  std::optional<std::uint64_t> pattern = std::nullopt;
   const RankGroups* groups = nullptr;
   std::vector<Part> parts;
 };

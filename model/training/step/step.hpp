@@ -9,8 +9,11 @@
 // makes the step), graph/ (the step as tasks), outcome/ (what the tasks' moments mean).
 #pragma once
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/collectives/collective.hpp"
@@ -41,18 +44,52 @@ struct Segment : Inside {
   friend Segment operator*(const Segment& s, double n) { return {Inside(s) * n, s.compute * n}; }
 };
 
-/// A part of a pass that ends in a collective inside its layers, or has one beside it. Passes are cut into these where
-/// such collectives may meet other traffic; elsewhere a pass is one block, its collectives' time included.
-struct Piece {
-  Seconds work;
-  std::vector<int> transfers;  ///< one after the other
-  bool beside = false;         ///< they start with the work, and the next piece waits for both; else they follow it
+/// Of a kind of collective inside layers, so many times.
+struct InsideCall {
+  std::string_view name;  ///< "expert dispatch"
+  int transfer = -1;      ///< into Step::transfers
+  int count = 1;
 };
 
-/// A pass, or a part of one.
+/// The collectives inside a layer's pass, as indices into Step::transfers.
+struct PassCalls {
+  /// A collective of tensor ranks behind a product.
+  struct Behind {
+    int transfer = -1;
+    double share = 0.0;  ///< of the pass's kernels, that hide it
+  };
+  std::vector<int> beside = {};     ///< one after the other, from the pass's beginning, beside its first kernels
+  std::vector<int> between = {};    ///< among the kernels after these, which wait for them
+  std::vector<Behind> behind = {};  ///< one after the other, each beside its product
+  /// Of those `beside`, exchanges of tokens: another pass's kernels hide these, taken to be as long as this one's.
+  bool hidden_by_others = false;
+  double hiding = 0.0;               ///< else, share of the pass's kernels that hide them
+  std::vector<InsideCall> all = {};  ///< of the three lists, by what they are
+  /// What is left of that share beside those `behind` products.
+  [[nodiscard]] double share_beside() const {
+    double free = 1.0;
+    for (const Behind& call : behind) free -= call.share;
+    return hidden_by_others ? free : std::min(hiding, free);
+  }
+};
+struct LayerCalls {
+  PassCalls forward, recompute, backward;
+};
+
+/// A pass, or a part of one. It is one task, its collectives' time included; where these may meet other traffic it is
+/// cut into pieces (pieces.hpp).
 struct Stretch {
+  /// A layer's pass between two moments of it (0 to 1), `count` times: what runs again, then its own kernels.
+  struct Part {
+    Seconds again, own;
+    std::shared_ptr<const LayerCalls> calls;
+    bool backward = false;
+    double from = 0.0, to = 1.0;
+    int count = 1;
+  };
+
   Segment time;
-  std::vector<Piece> pieces = {};  ///< where it is cut
+  std::vector<Part> parts = {};
   RecipePointer recipe = nullptr;  ///< of its kernels, where recipes are kept
 };
 
@@ -83,13 +120,6 @@ struct WeightGather {
 
 /// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
 struct ShardedUnit {
-  struct Pass {
-    enum class Kind { gather, compute, scatter, reduce };
-    Kind kind = Kind::compute;
-    int unit = 0;
-    std::vector<int> after;  ///< indices of passes in the same list, beyond the order of each stream
-  };
-
   Stretch forward, backward;
   int gather = -1;           ///< weights, before the forward pass
   int gather_backward = -1;  ///< weights again, before the backward pass; none where they were kept
@@ -119,13 +149,6 @@ struct Step {
     GroupKind kind = GroupKind::gradients;
     const char* inside = nullptr;  ///< of those inside layers, which have one name: what it is
     Bytes sent = {};               ///< by each rank, as bus bandwidths count: of payload, by the best of algorithms
-  };
-
-  /// Of a kind of collective inside layers, so many times.
-  struct InsideCall {
-    std::string_view name;  ///< "expert dispatch"
-    int transfer = -1;
-    int count = 1;
   };
 
   /// The layers of one stage that belong to one model chunk; work is for one micro-batch.

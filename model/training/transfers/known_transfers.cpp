@@ -11,8 +11,7 @@ namespace foretrain {
 
 namespace {
 
-/// A network of nodes that are alike: the routes inside a node and between two of them, and which links are equally
-/// wide. Empty for others.
+/// Of a network of nodes that are alike; empty for others.
 std::vector<std::int64_t> network_pattern(const Topology& topology) {
   if (!topology.nodes_are_alike() || topology.limits_connections()) return {};
   const int gpus = topology.gpus_per_node();
@@ -90,12 +89,13 @@ std::vector<double> placement_of(const std::vector<int>& group, const Topology& 
   return shape;
 }
 
-/// A layout on a network, by the library's constants.
+/// A layout on a network, by the library's constants, beside background traffic.
 struct PlaceKey {
   using Value = KnownTransfers;  ///< which learns more
   std::uint64_t network;         ///< the topology's serial number, which no other has
   RankLayout layout;
   CollectiveConstants constants;
+  std::vector<std::tuple<EndpointId, EndpointId, BytesPerSecond>> background;
 
   bool operator==(const PlaceKey&) const = default;
   [[nodiscard]] std::uint64_t hash() const { return hash_of(network, layout.hash()); }
@@ -118,19 +118,6 @@ struct LoweredKey {
   }
 };
 
-struct DivisionKey {
-  using Value = const KnownTransfers::Division;
-  KnownTransfers::Shape shape;
-
-  bool operator==(const DivisionKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(shape.layout.hash(), shape.network.size(), shape.step); }
-  [[nodiscard]] std::size_t bytes(const KnownTransfers::Division& division) const {
-    return 20'000 + 20 * division.classes.lane_of_rank.size();
-  }
-};
-
-}  // namespace
-
 std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topology& topology) {
   std::vector<std::vector<int>> alike;
   std::map<std::vector<double>, std::size_t> placements;
@@ -148,14 +135,22 @@ std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topol
   return alike;
 }
 
-std::shared_ptr<KnownTransfers> KnownTransfers::on(const Topology& topology, const RankLayout& layout,
-                                                   const CollectiveConstants& constants) {
-  return session().known(PlaceKey{topology.serial(), layout, constants},
-                         [&] { return KnownTransfers(topology, layout); });
+}  // namespace
+
+std::shared_ptr<KnownTransfers> KnownTransfers::of(const Scenario& scenario, const Topology& topology) {
+  PlaceKey key{topology.serial(), RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective, {}};
+  for (const Flow& flow : background_flows(scenario.background, topology)) {
+    key.background.emplace_back(flow.source, flow.destination, flow.most_rate);
+  }
+  const bool undisturbed = key.background.empty();
+  return session().known(key, [&] { return KnownTransfers(topology, key.layout, undisturbed); });
 }
 
-KnownTransfers::KnownTransfers(const Topology& topology, const RankLayout& layout)
-    : layout_(layout), network_(network_pattern(topology)), number_(session().new_number()) {}
+KnownTransfers::KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed)
+    : layout_(layout),
+      undisturbed_(undisturbed),
+      network_(undisturbed ? network_pattern(topology) : std::vector<std::int64_t>()),
+      number_(session().new_number()) {}
 
 std::size_t KnownTransfers::expected_bytes() const { return 200 * at_index(layout_.gpus()); }
 
@@ -173,26 +168,22 @@ std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(
 
 const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {
   const auto [known, is_new] = groups_.try_emplace({kind, stage});
-  if (is_new) {
-    known->second.ranks = layout_.groups(kind, stage);
-    const RankGroups& ranks = known->second.ranks;
-    if (!ranks.empty()) known->second.channel_share = channel_share(ranks.front(), topology);
-    known->second.alike = alike_groups(ranks, topology);
+  Groups& groups = known->second;
+  if (!is_new) return groups;
+  groups.ranks = layout_.groups(kind, stage);
+  if (!groups.ranks.empty()) groups.channel_share = channel_share(groups.ranks.front(), topology);
+  for (int other = 0; undisturbed_ && other < stage; ++other) {
+    const Groups& model = this->groups(kind, other, topology);
+    if (model.model_stage >= 0) continue;
+    const std::optional<int> shift = groups.ranks.shift_from(model.ranks);
+    if (!shift || !topology.repeats_after(*shift)) continue;
+    groups.model_stage = other;
+    groups.shift = *shift;
+    groups.alike = model.alike;
+    return groups;
   }
-  return known->second;
-}
-
-std::optional<KnownTransfers::Shape> KnownTransfers::shape(std::vector<std::uint64_t> step) const {
-  if (network_.empty()) return std::nullopt;
-  return Shape{layout_, network_, std::move(step)};
-}
-
-std::shared_ptr<const KnownTransfers::Division> KnownTransfers::division_of(const Shape& shape) {
-  return session().find(DivisionKey{shape});
-}
-
-void KnownTransfers::note_division(Shape shape, Division division) {
-  session().keep(DivisionKey{std::move(shape)}, std::move(division));
+  groups.alike = alike_groups(groups.ranks, topology);
+  return groups;
 }
 
 }  // namespace foretrain

@@ -10,16 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/hash.hpp"
 #include "model/base/reads.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/training/step/rank_classes.hpp"
 #include "model/training/step/step.hpp"
 
 namespace foretrain {
-
-/// Which groups are alike: equally many ranks, on the same kinds of nodes, of which the same share a node and are
-/// equally far from the next.
-std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topology& topology);
 
 /// What tells one transfer of a step from another.
 struct TransferKey {
@@ -34,7 +31,7 @@ struct TransferKey {
   auto operator<=>(const TransferKey&) const = default;
 };
 
-/// What has been lowered for the groups of one layout on one network without background traffic.
+/// What has been lowered for the groups of one layout on one network, beside the same background traffic.
 class KnownTransfers {
  public:
   /// Everything beside the groups that decides what a transfer of one kind on one stage does.
@@ -55,11 +52,10 @@ class KnownTransfers {
     ReadSet reads;  ///< constants that it rests on
   };
 
-  /// Those of a layout on a network, by the library's constants; the session knows them.
-  static std::shared_ptr<KnownTransfers> on(const Topology& topology, const RankLayout& layout,
-                                            const CollectiveConstants& constants);
+  /// Those of a scenario's layout on its network, by the library's constants; the session knows them.
+  static std::shared_ptr<KnownTransfers> of(const Scenario& scenario, const Topology& topology);
 
-  KnownTransfers(const Topology& topology, const RankLayout& layout);
+  KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed);
   /// `lower` makes the parts where they are not known; what it reads is remembered with them.
   [[nodiscard]] std::shared_ptr<const Transfer> transfer(
       const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const;
@@ -67,8 +63,13 @@ class KnownTransfers {
   [[nodiscard]] std::size_t expected_bytes() const;
   struct Groups {
     RankGroups ranks;
-    SharedVector<std::vector<int>> alike;  ///< as alike_groups() says
-    double channel_share = 1.0;            ///< of the first one
+    /// Indices of groups of equally many ranks, on the same kinds of nodes, of which the same share a node and are
+    /// equally far from the next.
+    SharedVector<std::vector<int>> alike;
+    double channel_share = 1.0;  ///< of the first one
+    /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
+    int model_stage = -1;
+    int shift = 0;
   };
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
   /// Time of the gradients' norm, and the constants that it rests on.
@@ -78,30 +79,37 @@ class KnownTransfers {
   };
   std::optional<Norm> norm;
 
-  /// Everything that decides whether ranks of a stage differ, and whether its passes are cut. `step`: which transfers
-  /// there are, by their kinds, stages and patterns, and in which way gradients move beside the passes.
-  struct Shape {
-    RankLayout layout;
-    std::vector<std::int64_t> network;
-    std::vector<std::uint64_t> step;
-    bool operator==(const Shape&) const = default;
-  };
-  /// Nothing where the network's nodes differ.
-  [[nodiscard]] std::optional<Shape> shape(std::vector<std::uint64_t> step) const;
-  /// What comes of that. No lanes: stages are whole, no transfer is divided and no pass is cut.
-  struct Division {
-    RankClasses classes;
-    std::vector<Step::Lane::Cut> cuts;  ///< by stage, as traffic alone says
-  };
-  /// Null where steps of this shape have not been divided before.
-  static std::shared_ptr<const Division> division_of(const Shape& shape);
-  static void note_division(Shape shape, Division division);
+  /// The routes inside a node and between two of them, and which links are equally wide; empty where nodes differ, or
+  /// others use the network.
+  [[nodiscard]] const std::vector<std::int64_t>& network() const { return network_; }
 
  private:
   RankLayout layout_;
-  std::vector<std::int64_t> network_;  ///< empty where its nodes differ
+  bool undisturbed_;
+  std::vector<std::int64_t> network_;
   std::map<std::pair<GroupKind, int>, Groups> groups_;
   std::uint64_t number_;  ///< of the session's KnownTransfers
+};
+
+/// How the ranks of a step divide into classes, and what meets.
+struct Division {
+  std::optional<RankClasses> classes;  ///< none: stages are whole, and no transfer is divided
+  std::vector<Step::Lane::Cut> cuts;   ///< by stage, as traffic alone says
+};
+
+/// Everything that decides it. `step`: which transfers there are, by their kinds, stages and patterns, and in which way
+/// gradients move beside the passes.
+struct DivisionKey {
+  using Value = const Division;
+  RankLayout layout;
+  std::vector<std::int64_t> network;
+  std::vector<std::uint64_t> step;
+
+  bool operator==(const DivisionKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(layout.hash(), network.size(), step); }
+  [[nodiscard]] std::size_t bytes(const Division& division) const {
+    return 20'000 + (division.classes ? 20 * division.classes->lane_of_rank.size() : 0);
+  }
 };
 
 }  // namespace foretrain

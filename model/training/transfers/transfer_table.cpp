@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "model/base/number.hpp"
-#include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/gloo.hpp"
 #include "model/collectives/library.hpp"
@@ -90,47 +89,23 @@ std::vector<LoweredCollective> separate(LoweredCollective lowered, std::size_t p
 }  // namespace
 
 TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers)
-    : scenario_(scenario), topology_(topology), layout_(scenario.plan, scenario.cluster), transfers_(transfers) {
-  if (scenario.background.empty()) {
-    shared_ = KnownTransfers::on(topology, layout_, scenario.calibration.collective);
-  }
-}
+    : scenario_(scenario),
+      topology_(topology),
+      layout_(scenario.plan, scenario.cluster),
+      shared_(KnownTransfers::of(scenario, topology)),
+      transfers_(transfers) {}
 
 int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
   if (!is_new) return known->second;
-  Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, {}, {}});
-  fresh.slowdown = scenario_.calibration.collective.overlap_slowdown;
-  // A processor that trains sends itself; its share does not depend on channels.
-  const bool by_channels = !scenario_.cluster.node.gpu.processor;
-  if (shared_ == nullptr) {
-    fresh.groups = layout_.groups(kind, stage);
-    if (by_channels && !fresh.groups.empty()) fresh.slowdown *= channel_share(fresh.groups.front(), topology_);
-    fresh.alike = alike_groups(fresh.groups, topology_);
-    return known->second;
-  }
-  const KnownTransfers::Groups& groups = shared_->groups(kind, stage, topology_);
-  if (by_channels) fresh.slowdown *= groups.channel_share;
-  fresh.groups = groups.ranks;
-  fresh.alike = groups.alike;
-  for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
-    const Grouping& model = groupings_[at_index(other)];
-    if (model.kind != kind || model.model >= 0) continue;
-    const std::optional<int> shift = fresh.groups.shift_from(model.groups);
-    if (shift && topology_.repeats_after(*shift)) {
-      fresh.model = other;
-      fresh.shift = *shift;
-      fresh.alike = model.alike;
-      break;
-    }
-  }
+  groupings_.push_back({kind, stage, &shared_->groups(kind, stage, topology_)});
   return known->second;
 }
 
 int TransferTable::model_of(const Key& key, const Grouping& grouping) const {
-  if (grouping.model < 0) return -1;
+  if (grouping.groups->model_stage < 0) return -1;
   Key of_model = key;
-  of_model.stage = groupings_[at_index(grouping.model)].stage;
+  of_model.stage = grouping.groups->model_stage;
   const auto known = known_.find(of_model);
   return known == known_.end() ? -1 : known->second;
 }
@@ -141,13 +116,13 @@ std::vector<Step::Transfer::Part> TransferTable::parts_of(const Key& key, const 
   if (model >= 0) parts = transfers_[at_index(model)].parts;
   const auto can_be_shifted = [&](const auto& part) { return part.lowered.is_between_gpus(topology_); };
   if (model >= 0 && std::ranges::all_of(parts, can_be_shifted)) {
-    for (Step::Transfer::Part& part : parts) part.lowered = part.lowered.shifted(grouping.shift);
+    for (Step::Transfer::Part& part : parts) part.lowered = part.lowered.shifted(grouping.groups->shift);
     return parts;
   }
   parts.clear();
-  for (const std::vector<int>& alike : grouping.alike) {
+  for (const std::vector<int>& alike : grouping.groups->alike) {
     CollectiveCall of_groups = call;
-    of_groups.groups = grouping.groups.only(alike);
+    of_groups.groups = grouping.groups->ranks.only(alike);
     Step::Transfer::Part& part = parts.emplace_back();
     part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
     part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
@@ -164,29 +139,26 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
   const bool of_experts = is_of_experts(key.kind) && is_of_parameters(key.kind);
   fresh.name = of_experts ? "expert " + name : std::move(name);
   fresh.recipe = std::move(recipe);
-  fresh.slowdown = grouping.slowdown;
+  // A processor that trains sends itself; its share does not depend on channels.
+  const bool by_channels = !scenario_.cluster.node.gpu.processor;
+  fresh.slowdown =
+      scenario_.calibration.collective.overlap_slowdown * (by_channels ? grouping.groups->channel_share : 1.0);
   fresh.kind = key.kind;
   fresh.inside = name_inside_layers(key.kind);
-  if (!grouping.groups.empty()) {
-    const auto ranks = static_cast<int>(grouping.groups.front().size());
+  if (!grouping.groups->ranks.empty()) {
+    const auto ranks = static_cast<int>(grouping.groups->ranks.front().size());
     const bool is_message = key.kind == GroupKind::neighbours;
     fresh.sent = key.size * (is_message ? 1.0 : bus_bandwidth_factor(call.operation, ranks));
   }
-  std::optional<std::uint64_t> pattern;
-  if (shared_ == nullptr) {
-    fresh.parts = parts_of(key, grouping, call, -1);
-  } else {
-    const int model = model_of(key, grouping);
-    const int copied_from = model < 0 ? -1 : groupings_[at_index(grouping.model)].stage;
-    const auto lowered = shared_->transfer(
-        {key, copied_from, call.algorithm, call.servers, call.placement, call.levels},
-        [&] { return parts_of(key, grouping, call, model); }, topology_);
-    fresh.parts = lowered->parts;
-    pattern = lowered->pattern;
-    if (pattern) fresh.repeats = model;
-  }
+  const int model = model_of(key, grouping);
+  const int copied_from = model < 0 ? -1 : grouping.groups->model_stage;
+  const auto lowered = shared_->transfer(
+      {key, copied_from, call.algorithm, call.servers, call.placement, call.levels},
+      [&] { return parts_of(key, grouping, call, model); }, topology_);
+  fresh.parts = lowered->parts;
+  if (lowered->pattern) fresh.repeats = model;
   for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
-  entries_.push_back({of, key.back, pattern, grouping.alike});
+  entries_.push_back({of, key.back, lowered->pattern, grouping.groups->alike});
   return known->second;
 }
 
@@ -222,7 +194,7 @@ void TransferTable::note_least(int named, Key key, const CollectiveCall& call) {
 
 Seconds TransferTable::least_of_groups(int transfer) const {
   const Grouping& grouping = groupings_[at_index(entries_[at_index(transfer)].grouping)];
-  const std::vector<int> group_of = group_of_rank(grouping.groups, topology_.gpus());
+  const std::vector<int> group_of = group_of_rank(grouping.groups->ranks, topology_.gpus());
   Seconds least = Seconds::infinity();
   for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
     least = std::min(least, least_time(part.lowered, group_of, topology_));
@@ -262,11 +234,11 @@ Seconds TransferTable::time(int transfer, int lane) const {
   return longest;
 }
 
-std::optional<KnownTransfers::Shape> TransferTable::shape() const {
-  if (shared_ == nullptr) return std::nullopt;
+std::optional<DivisionKey> TransferTable::division_key() const {
+  if (shared_->network().empty()) return std::nullopt;
   const Plan& plan = scenario_.plan;
-  std::vector<std::uint64_t> shape{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
-                                   plan.sync.gather_overlap};
+  std::vector<std::uint64_t> step{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
+                                  plan.sync.gather_overlap};
   std::set<std::array<std::uint64_t, 3>> seen;
   for (const Entry& entry : entries_) {
     if (!entry.pattern) return std::nullopt;
@@ -274,9 +246,9 @@ std::optional<KnownTransfers::Shape> TransferTable::shape() const {
     const std::array<std::uint64_t, 3> own = {static_cast<std::uint64_t>(grouping.kind),
                                               static_cast<std::uint64_t>(grouping.stage), *entry.pattern};
     // Several of the same pattern on the same links make no difference.
-    if (seen.insert(own).second) shape.insert(shape.end(), own.begin(), own.end());
+    if (seen.insert(own).second) step.insert(step.end(), own.begin(), own.end());
   }
-  return shared_->shape(std::move(shape));
+  return DivisionKey{layout_, shared_->network(), std::move(step)};
 }
 
 bool TransferTable::divided() const {
@@ -286,10 +258,14 @@ bool TransferTable::divided() const {
 std::vector<GroupedTransfer> TransferTable::grouped() const {
   std::vector<GroupedTransfer> grouped;
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
-    transfer.kind = groupings_[at_index(entries_[i].grouping)].kind;
-    transfer.groups = &groupings_[at_index(entries_[i].grouping)].groups;
+    transfer.groups = &grouping.groups->ranks;
+    const auto model = known_groupings_.find({grouping.kind, grouping.groups->model_stage});
+    if (model != known_groupings_.end() && model->second < transfer.grouping) transfer.repeats_grouping = model->second;
+    const int same = transfers_[i].repeats;
+    transfer.pattern = entries_[same < 0 ? i : at_index(same)].pattern;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
     }
@@ -308,7 +284,7 @@ void TransferTable::divide(const RankClasses& classes) {
       const Step::Transfer::Part& whole = transfers_[i].parts[p];
       const std::map<int, std::size_t> own = classes_among(parts[p], class_of);
       std::vector<int> group_of;
-      if (own.size() > 1) group_of = group_of_rank(groupings_[grouping].groups, topology_.gpus());
+      if (own.size() > 1) group_of = group_of_rank(groupings_[grouping].groups->ranks, topology_.gpus());
       const bool apart = own.size() > 1 && is_separable(whole.lowered, group_of);
       const auto part_of = [&](int group) { return apart ? own.at(class_of[at_index(group)]) : 0; };
       const auto part_of_flow = [&](const Flow& flow) { return part_of(group_of_flow(flow, group_of)); };

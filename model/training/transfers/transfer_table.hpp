@@ -46,7 +46,7 @@ class TransferTable {
   void divide(const RankClasses& classes);
   /// Everything that decides whether the ranks' classes are whole stages, no transfer is divided and no pass is cut;
   /// nothing where it is not known how to tell.
-  [[nodiscard]] std::optional<KnownTransfers::Shape> shape() const;
+  [[nodiscard]] std::optional<DivisionKey> division_key() const;
   /// Whether some transfer has several parts.
   [[nodiscard]] bool divided() const;
   /// By lane: those that have collectives inside layers with it, itself among them; empty where it is alone.
@@ -58,21 +58,16 @@ class TransferTable {
   [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
 
  private:
-  /// Groups of one kind on one stage, and which of them each part of the transfers carries out.
+  /// Groups of one kind on one stage.
   struct Grouping {
     GroupKind kind;
     int stage = 0;
-    RankGroups groups;
-    SharedVector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
-    double slowdown = 0.0;                 ///< of kernels beside their collectives
-    /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
-    int model = -1;
-    int shift = 0;
+    const KnownTransfers::Groups* groups = nullptr;
   };
   struct Entry {
     int grouping = 0;
     bool back = false;                      ///< as in TransferKey
-    std::optional<std::uint64_t> pattern;   ///< as in KnownTransfers, where it was taken from there
+    std::optional<std::uint64_t> pattern;   ///< as in KnownTransfers
     SharedVector<std::vector<int>> groups;  ///< by part
   };
 

@@ -28,7 +28,7 @@ class LinkUsers {
   }
 
   void add_background(const std::vector<BackgroundFlow>& background) {
-    for (const BackgroundFlow::Route& route : background_routes(background, topology_)) {
+    for (const Flow& route : background_flows(background, topology_)) {
       for (const LinkId link : topology_.route(route.source, route.destination).links) {
         of_link_[at_index(link)] = {many, many};
       }

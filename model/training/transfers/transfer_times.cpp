@@ -138,7 +138,7 @@ void set_times(Parts& parts, int among, const Topology& topology, std::span<cons
   if (parts.size() < 2) return;
   set_times_together(parts, topology);
   std::vector<bool> disturbed(static_cast<std::size_t>(topology.links()));
-  for (const BackgroundFlow::Route& route : background_routes(background, topology)) {
+  for (const Flow& route : background_flows(background, topology)) {
     for (const LinkId link : topology.route(route.source, route.destination).links) disturbed[at_index(link)] = true;
   }
   for (std::size_t p = 0; p < parts.size(); ++p) {

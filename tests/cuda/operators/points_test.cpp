@@ -126,24 +126,14 @@ TEST_CASE("Operators bound by memory are measured by all patterns that constants
   CHECK(kinds == std::set<std::string>{"elementwise", "embedding", "reduction"});
 }
 
-TEST_CASE("Products are measured by what steps rest on: most of that where the time does not do for all") {
-  // Some 700 points in 180 seconds: of what is measured beyond the quick ones, the first quarter is worth more than
-  // twice as much a point as the rest, and has something of every number format but the rarest, and of every family.
+TEST_CASE("A quarter of the products has something of every number format that training uses, and of every family") {
+  // Some 700 points in 180 seconds: on a slow GPU the time may not do for all.
   std::vector<OperatorPoint> rest = gpu::gemm_points();
   std::erase_if(rest, [](const OperatorPoint& point) { return point.quick; });
-  const std::size_t quarter = rest.size() / 4;
-  double first = 0.0, others = 0.0;
-  std::set<std::string> precisions, families;
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    (i < quarter ? first : others) += rest[i].value;
-    if (i >= quarter) continue;
-    precisions.insert(precision_of(rest[i]));
-    families.insert(rest[i].family);
-  }
-  CHECK(first / static_cast<double>(quarter) > 2.0 * others / static_cast<double>(rest.size() - quarter));
-  CHECK(precisions.size() >= 4);
-  for (const char* family : {"square", "transformer", "vocabulary", "batch", "thin", "drawn"}) {
-    INFO(family);
-    CHECK(families.contains(family));
+  std::set<std::string> found;
+  for (std::size_t i = 0; i < rest.size() / 4; ++i) found.insert({precision_of(rest[i]), rest[i].family});
+  for (const char* one : {"bf16", "fp16", "tf32", "fp32", "fp8", "square", "transformer", "batch", "thin", "drawn"}) {
+    INFO(one);
+    CHECK(found.contains(one));
   }
 }

@@ -2,48 +2,41 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
+#include "model/base/hash.hpp"
 #include "model/base/words.hpp"
-#include "validate/measure/sampling.hpp"
 
 namespace foretrain::gpu {
 
 namespace {
 
-/// An operation, and how much steps rest on it: data and tensor parallelism and ZeRO on the first three, experts and
-/// pipelines on the next two; an assumption.
 struct OperationRow {
   CollectiveOperation operation;
-  double value;
   bool divides = false;  ///< its buffer among the ranks
 };
-constexpr OperationRow operations[] = {{CollectiveOperation::all_reduce, 4.0},
-                                       {CollectiveOperation::all_gather, 4.0, true},
-                                       {CollectiveOperation::reduce_scatter, 4.0, true},
-                                       {CollectiveOperation::all_to_all, 2.0, true},
-                                       {CollectiveOperation::send_receive, 2.0},
-                                       {CollectiveOperation::broadcast, 1.0},
-                                       {CollectiveOperation::reduce, 1.0}};
+constexpr OperationRow operations[] = {{CollectiveOperation::all_reduce},
+                                       {CollectiveOperation::all_gather, true},
+                                       {CollectiveOperation::reduce_scatter, true},
+                                       {CollectiveOperation::all_to_all, true},
+                                       {CollectiveOperation::send_receive},
+                                       {CollectiveOperation::broadcast},
+                                       {CollectiveOperation::reduce}};
 
-/// Buckets, layers' activations and shards are of a megabyte to a gigabyte.
-double value_of(std::uint64_t bytes) { return bytes >= 1 << 20 && bytes <= 1 << 30 ? 2.0 : 1.0; }
-
-/// Those of one number of ranks, for which communicators are made once, in the order of their turns.
+/// Those of one number of ranks, for which communicators are made once; in an order of chance that is always the same,
+/// so that there is something of everything where the time is up.
 void add_points(int ranks, unsigned factor, std::vector<CollectivePoint>& points) {
   constexpr std::uint64_t least_bytes = 8, most_bytes = 1ULL << 32;
-  std::vector<std::pair<double, CollectivePoint>> turns;
+  const auto first = static_cast<std::ptrdiff_t>(points.size());
   for (const OperationRow& row : operations) {
     for (std::uint64_t bytes = least_bytes, last = 0; last < most_bytes; last = bytes, bytes *= factor) {
       bytes = std::min(bytes, most_bytes);
       const std::uint64_t unit = row.divides ? static_cast<std::uint64_t>(ranks) : 1;
       const CollectivePoint point{row.operation, ranks, bytes / 4 / unit * unit};
-      if (point.elements == 0) continue;
-      turns.emplace_back(turn_of(record_of(point).name, row.value * value_of(point.bytes())), point);
+      if (point.elements > 0) points.push_back(point);
     }
   }
-  std::ranges::stable_sort(turns, {}, &std::pair<double, CollectivePoint>::first);
-  for (const auto& [turn, point] : turns) points.push_back(point);
+  std::ranges::sort(points.begin() + first, points.end(), {},
+                    [](const CollectivePoint& point) { return fnv_1a(record_of(point).name) >> 32; });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <optional>
 
-#include "model/base/descriptor.hpp"
+#include "model/base/error.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -30,8 +30,7 @@ struct Launcher {
 
 // Sources: Open MPI's FAQ "running", section "environment variables"; MPICH's Hydra and Intel MPI's developer reference
 // (PMI_*); srun's manual, section "output environment variables".
-constexpr Launcher launchers[] = {{"foretrain-gpu", "FORETRAIN_RANK", "FORETRAIN_SIZE"},
-                                  {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+constexpr Launcher launchers[] = {{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                   {"PMI", "PMI_RANK", "PMI_SIZE"},
                                   {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
 
@@ -45,44 +44,40 @@ std::optional<int> number(const char* name) {
   throw UsageError(std::string(name) + "=" + text + ": no whole number of at least 0");
 }
 
-class FileWorld final : public World {
+class SharedWorld final : public World {
  public:
-  FileWorld(const Launched& who, const std::string& folder, double timeout) : World(who), timeout_(timeout) {
-    for (int other = 0; other < size; ++other) {
-      const std::string path = folder + "/" + std::to_string(other);
-      files_.emplace_back(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-      if (!files_.back().open()) throw_system_error(path);
-    }
-  }
+  SharedWorld(const Meeting& meeting, int own, double timeout)
+      : World({"", own, meeting.size}), seats_(meeting.seats()), timeout_(timeout) {}
 
-  [[nodiscard]] std::string transport() const override { return "files"; }
+  [[nodiscard]] std::string transport() const override { return "memory"; }
 
  private:
   void exchange(const void* own, std::size_t bytes, void* all) override {
-    const int file = files_[static_cast<std::size_t>(rank)].number();
-    if (!write_all(file, {static_cast<const char*>(own), bytes})) throw_system_error("where the processes meet");
+    const std::size_t place = turn_++ % 2;
+    Meeting::Seat& mine = seats_[static_cast<std::size_t>(rank)];
+    std::memcpy(mine.said[place].data(), own, bytes);
+    mine.count = turn_;
     auto* at = static_cast<char*>(all);
-    for (int other = 0; other < size; ++other, at += bytes) hear(other, at, bytes);
-    said_ += static_cast<off_t>(bytes);
-  }
-
-  /// What the other writes behind all that was said before.
-  void hear(int other, char* into, std::size_t bytes) const {
-    constexpr useconds_t polling_us = 50;
-    const int file = files_[static_cast<std::size_t>(other)].number();
-    for (const double deadline = now() + timeout_; pread(file, into, bytes, said_) < static_cast<ssize_t>(bytes);) {
-      throw_if_interrupted();
-      if (now() > deadline) {
-        throw WorldError("the process of rank " + std::to_string(other) + " did not answer within " +
-                         std::to_string(static_cast<int>(timeout_)) + " s");
-      }
-      usleep(polling_us);
+    for (int other = 0; other < size; ++other, at += bytes) {
+      wait_for(other);
+      std::memcpy(at, seats_[static_cast<std::size_t>(other)].said[place].data(), bytes);
     }
   }
 
+  void wait_for(int other) const {
+    constexpr useconds_t polling_us = 50;
+    const double deadline = now() + timeout_;
+    for (const auto& count = seats_[static_cast<std::size_t>(other)].count; count < turn_; usleep(polling_us)) {
+      throw_if_interrupted();
+      if (now() < deadline) continue;
+      throw WorldError("the process of rank " + std::to_string(other) + " did not answer within " +
+                       std::to_string(static_cast<int>(timeout_)) + " s");
+    }
+  }
+
+  std::span<Meeting::Seat> seats_;  ///< by rank
   double timeout_;
-  std::vector<Descriptor> files_;  ///< by rank
-  off_t said_ = 0;                 ///< bytes of each
+  unsigned turn_ = 0;
 };
 
 #ifdef FORETRAIN_HAS_MPI
@@ -131,14 +126,9 @@ Launched launched() {
   return {};
 }
 
-ShortText short_text(const std::string& text) {
-  ShortText cut = {};
-  text.copy(cut.data(), cut.size() - 1);
-  return cut;
-}
-
-std::unique_ptr<World> make_world(const Launched& who, double timeout) {
-  if (const char* folder = std::getenv("FORETRAIN_MEETING")) return std::make_unique<FileWorld>(who, folder, timeout);
+std::unique_ptr<World> make_world(const Meeting* meeting, int rank, double timeout) {
+  if (meeting != nullptr) return std::make_unique<SharedWorld>(*meeting, rank, timeout);
+  const Launched who = launched();
 #ifdef FORETRAIN_HAS_MPI
   return std::make_unique<MpiWorld>(who);
 #else

@@ -1,14 +1,20 @@
 // The processes that measure together, one per GPU. Rank 0 leads and writes; what it decides it tells the others: over
-// MPI where mpirun or srun started them, by files where measure_command.cpp started one for each GPU of this machine.
+// MPI where mpirun or srun started them, in shared memory where measure_command.cpp copied itself for each GPU of this
+// machine.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "model/base/process.hpp"
+#include "validate/cuda/core/short_text.hpp"
 
 namespace foretrain::gpu {
 
@@ -23,14 +29,10 @@ struct Launched {
   int rank = 0, size = 1;
 };
 
-/// What the environment says: FORETRAIN_RANK and FORETRAIN_SIZE, then Open MPI, PMI (MPICH, Intel MPI), Slurm's steps.
+/// What the environment says: by Open MPI, PMI (MPICH, Intel MPI), Slurm's steps.
 /// Slurm's batch script alone is no launch of several processes, although it knows of tasks. Throws UsageError when a
 /// variable is no number, or the rank is none of the size.
 Launched launched();
-
-/// A text of a fixed size, cut off where it is longer.
-using ShortText = std::array<char, 512>;
-ShortText short_text(const std::string& text);
 
 /// All ranks make the same calls in the same order. Values are plain bytes: all processes run the same program.
 class World {
@@ -45,6 +47,7 @@ class World {
   /// The values of all ranks, in their order, at every rank.
   template <typename Value>
   std::vector<Value> gather(const Value& own) {
+    static_assert(sizeof(Value) <= sizeof(ShortText));
     std::vector<Value> all(static_cast<std::size_t>(size));
     exchange(&own, sizeof(own), all.data());
     return all;
@@ -61,7 +64,7 @@ class World {
   }
   /// The greatest of all ranks' values, at every rank.
   double maximum(double own) { return std::ranges::max(gather(own)); }
-  /// "MPI", "files".
+  /// "MPI", "memory".
   [[nodiscard]] virtual std::string transport() const = 0;
 
  private:
@@ -69,10 +72,27 @@ class World {
   virtual void exchange(const void* own, std::size_t bytes, void* all) = 0;
 };
 
-/// Where FORETRAIN_MEETING names a folder, which nobody else uses, each leaves what it says in a file of it, for which
-/// the others wait for `timeout` seconds at most: starting NCCL may take a minute for one of them. Else by MPI, once in
-/// a process. Throws WorldError, saying what to do, where the processes cannot meet, and std::system_error.
-std::unique_ptr<World> make_world(const Launched& who, double timeout = 300.0);
+/// Where copies of a process meet: in memory that they share, made before them.
+class Meeting {
+ public:
+  /// What a process says, and how often it has said something. There is room for two texts: who is behind by one still
+  /// reads the one before.
+  struct Seat {
+    std::array<ShortText, 2> said;
+    std::atomic<unsigned> count;
+  };
+  explicit Meeting(int processes) : size(processes), memory_(sizeof(Seat) * static_cast<std::size_t>(processes)) {}
+  [[nodiscard]] std::span<Seat> seats() const { return memory_.as<Seat>(static_cast<std::size_t>(size)); }
+  const int size;
+
+ private:
+  SharedMemory memory_;
+};
+
+/// At this meeting, where each waits for the others for `timeout` seconds at most: starting NCCL may take a minute for
+/// one of them. Without one by MPI, once in a process, with the rank that its launcher tells. Throws WorldError, saying
+/// what to do, where the processes cannot meet.
+std::unique_ptr<World> make_world(const Meeting* meeting, int rank, double timeout = 300.0);
 
 /// This machine's name and, where the system tells it, the number of its boot: containers and clones share names.
 std::string machine_name();

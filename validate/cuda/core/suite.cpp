@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "model/base/descriptor.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -25,18 +24,14 @@ bool lowered_by_heat(const std::optional<DeviceState>& state) {
 
 }  // namespace
 
-void tell_parent(const std::string& word, std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  write_all(status_descriptor, word + " " + text + "\n");  // or the parent is gone
-}
-
 std::string SuiteTask::journal_path() const { return folder + "/" + std::string(suite->name) + ".jsonl"; }
 
-SuiteRun::SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml)
+SuiteRun::SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml, SuiteProgress& progress)
     : task_(task),
       deadline_(now() + (task.quick ? task.suite->quick_budget_s : task.suite->budget_s)),
       journal_(journal),
       nvml_(nvml),
+      progress_(progress),
       bus_id_(bus_id_of(0)) {}
 
 StoppingRule SuiteRun::rule() const {
@@ -47,8 +42,9 @@ StoppingRule SuiteRun::rule() const {
 void SuiteRun::keep(Record& record) {
   record.suite = task_.suite->name;
   journal_.append(record);
-  tell_parent("end", word_of(record.status) + " " + record.name);
-  throttled_ = throttled_ || lowered_by_heat(record.state);
+  if (record.status != RecordStatus::failed) progress_.at_work = {};
+  progress_.throttled |= lowered_by_heat(record.state);
+  ++progress_.signs;
 }
 
 void SuiteRun::measure_cool(Record& record, const std::function<Sampled(Record&)>& measure) {
@@ -69,10 +65,11 @@ bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measu
   throw_if_interrupted();
   if (journal_.has(record.name) || std::ranges::count(task_.passed_over, record.name) > 0) return true;
   if (now() > deadline_) {
-    tell_parent("late", record.name);
+    progress_.late = true;
     return false;
   }
-  tell_parent("begin", record.name);
+  progress_.at_work = short_text(record.name);
+  ++progress_.signs;
   try {
     measure_cool(record, measure);
     record.status = RecordStatus::measured;

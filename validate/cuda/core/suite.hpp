@@ -1,6 +1,7 @@
 // A suite is a set of points that are measured one after the other. Each runs in a process of its own.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,38 +11,47 @@
 
 #include "validate/cuda/core/device.hpp"
 #include "validate/cuda/core/nvml.hpp"
+#include "validate/cuda/core/short_text.hpp"
 #include "validate/cuda/core/state_sampler.hpp"
 #include "validate/cuda/core/timing.hpp"
 #include "validate/measure/journal.hpp"
 
 namespace foretrain::gpu {
 
-/// Tells the process's parent of each point when it begins and when it ends, so that it can name a hang: one line each
-/// on status_descriptor, "begin NAME", "end STATUS NAME", "late NAME" (the time is up: this point and what follows is
-/// left for the next run), "warn TEXT" and, before the process gives up, "fatal TEXT".
-inline constexpr int status_descriptor = 3;
-void tell_parent(const std::string& word, std::string text);
-
 struct Suite;
+class Meeting;
 
 /// One suite, measured into a folder.
 struct SuiteTask {
   const Suite* suite = nullptr;
   std::string folder;
   bool quick = false;
-  std::vector<std::string> passed_over;  ///< points that ended a process of this run, and are not tried again in it
+  std::vector<std::string> passed_over =
+      {};                            ///< points that ended a process of this run, and are not tried again in it
+  const Meeting* meeting = nullptr;  ///< of the processes of this machine that measure the suite together
 
   /// The suite's file in the folder.
   [[nodiscard]] std::string journal_path() const;
+};
+
+/// What the process of a suite tells the one that watches it, in memory that both share.
+struct SuiteProgress {
+  std::atomic<unsigned> signs;       ///< of life: counts up when a point begins or ends
+  ShortText at_work;                 ///< the point that it may end with: begun, or failed; "" for none
+  ShortText fatal;                   ///< why it gave up
+  bool late;                         ///< the time was up: what is left is for the next run
+  bool throttled;                    ///< the device lowered its clocks by heat or for want of power
+  unsigned long long memory_errors;  ///< uncorrectable ones while it ran
 };
 
 /// What every suite is given. Points are kept as soon as they are measured.
 class SuiteRun {
  public:
   /// Points that would begin after the suite's budget are left for the next run.
-  SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml);
+  SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml, SuiteProgress& progress);
 
   [[nodiscard]] bool quick() const { return task_.quick; }
+  [[nodiscard]] const Meeting* meeting() const { return task_.meeting; }
   /// How often a point is repeated: fewer and shorter with --quick.
   [[nodiscard]] StoppingRule rule() const;
 
@@ -60,8 +70,6 @@ class SuiteRun {
   void begin_timing() { sampler_.emplace(nvml_, bus_id_); }
   /// Notes why a point is not measured.
   void skip(Record record, const std::string& why);
-  /// Whether the device lowered its clocks by heat or for want of power.
-  [[nodiscard]] bool throttled() const { return throttled_; }
 
  private:
   void keep(Record& record);
@@ -71,9 +79,9 @@ class SuiteRun {
   double deadline_;  ///< on now()'s clock
   Journal& journal_;
   const Nvml& nvml_;
+  SuiteProgress& progress_;
   std::string bus_id_;
   std::optional<StateSampler> sampler_;
-  bool throttled_ = false;
   int pauses_ = 0;  ///< that were made to let the device cool
 };
 
@@ -92,7 +100,8 @@ const std::vector<Suite>& suites();
 #include "validate/cuda/core/suites.def"
 
 /// What processes of rank 1 and above do while that of rank 0 runs the suite collective: they take part, and write
-/// nothing. Returns when rank 0 says that this was all. Throws GpuError and WorldError.
-void follow_collective();
+/// nothing. `meeting` is null where a launcher started them. Returns when rank 0 says that this was all. Throws
+/// GpuError and WorldError.
+void follow_collective(const Meeting* meeting, int rank);
 
 }  // namespace foretrain::gpu

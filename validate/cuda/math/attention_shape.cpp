@@ -25,6 +25,9 @@ AttentionShape attention_shape(const OperatorSpec& spec) {
   shape.fused_softmax = spec.flag("fused_softmax");
   shape.kind = spec.text_or("attention", "flash");
   shape.precision = spec.text_or("precision", "fp32");
+  OperatorSpec forward = spec;
+  forward.fields.erase("backward");
+  shape.name = name_of(forward);
   if (std::min({shape.batch, shape.heads, shape.kv_heads, shape.queries, shape.keys, shape.head_dim}) < 1 ||
       shape.heads % shape.kv_heads != 0) {
     throw std::invalid_argument("attention: sizes that do not fit each other");

@@ -1,7 +1,6 @@
 // What an attention operator is asked to do.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
 
@@ -16,8 +15,7 @@ struct AttentionShape {
   bool causal = false, backward = false, fused_softmax = false;
   std::string kind = "flash";  ///< as a scenario names it; "standard" is the unfused one
   std::string precision = "fp32";
-
-  auto operator<=>(const AttentionShape&) const = default;
+  std::string name = {};  ///< of the operator, forward
 };
 
 /// Reads the fields of an `attention`. Throws std::invalid_argument, and GpuError with Fault::unsupported for what

@@ -14,24 +14,8 @@ namespace {
 constexpr std::int64_t most_workspace = std::int64_t{1} << 30;
 constexpr int most_candidates = 4;
 
-/// A graph and what cuDNN's heuristics name for it, until the fastest alone is left.
-struct ConvolutionPlan {
-  CudnnGraph graph;
-  ConvolutionIds ids;
-  std::vector<GraphPlan> plans;
-};
-
-/// Layers of one shape are planned once. Never destroyed: at the end of the process the driver may be gone before.
-std::shared_ptr<ConvolutionPlan> planned(const OperatorSpec& spec, const ConvolutionShape& shape,
-                                         const ConvolutionTensors& tensors) {
-  static auto& made = *new std::map<std::pair<int, std::string>, std::shared_ptr<ConvolutionPlan>>;
-  std::shared_ptr<ConvolutionPlan>& plan = made[{current_device(), name_of(spec)}];
-  if (plan) return plan;
-  auto fresh = std::make_shared<ConvolutionPlan>();
-  fresh->ids = convolution_graph(fresh->graph, shape, tensors);
-  fresh->plans = fresh->graph.plans(most_candidates, most_workspace, engine_filter(shape));
-  return plan = std::move(fresh);
-}
+/// With what cuDNN's heuristics name, until the fastest alone is left.
+using Planned = PlannedGraph<ConvolutionTensors>;
 
 /// Seconds of a plan, from a few launches. Infinite where it fails for want of anything but the GPU itself.
 double trial(const GraphPlan& plan, const CudnnDescriptor& pack, const Stream& stream) {
@@ -57,8 +41,11 @@ class ConvolutionRunner final : public OperatorRunner {
   /// cores.
   ConvolutionRunner(const OperatorSpec& spec, const RunnerSetting& setting) {
     const ConvolutionShape shape = convolution_shape(spec);
-    const ConvolutionTensors tensors = convolution_tensors(shape, format_of(shape.precision));
-    plan_ = planned(spec, shape, tensors);
+    plan_ = planned<ConvolutionTensors>(name_of(spec), [&shape](Planned& fresh) {
+      fresh.tensors = convolution_graph(fresh.graph, shape, format_of(shape.precision));
+      fresh.plans = fresh.graph.plans(most_candidates, most_workspace, engine_filter(shape));
+    });
+    const ConvolutionTensors& tensors = plan_->tensors;
     std::int64_t needed = 0;
     for (const GraphPlan& plan : plan_->plans) needed = std::max(needed, plan.workspace);
     void* const workspace = setting.memory.workspace(static_cast<std::size_t>(needed));
@@ -68,10 +55,10 @@ class ConvolutionRunner final : public OperatorRunner {
     take(setting, {operand(tensors.input, ConvolutionPass::data_gradient),
                    operand(tensors.filter, ConvolutionPass::weight_gradient),
                    operand(tensors.output, ConvolutionPass::forward)});
-    const ConvolutionIds& ids = plan_->ids;
     for (int i = 0; i < operand_sets(); ++i) {
       const OperandSet& set = operands(i);
-      packs_.push_back(variant_pack({{ids.input, set[0]}, {ids.filter, set[1]}, {ids.output, set[2]}}, workspace));
+      packs_.push_back(variant_pack(
+          {{tensors.input.id, set[0]}, {tensors.filter.id, set[1]}, {tensors.output.id, set[2]}}, workspace));
     }
     if (plan_->plans.size() > 1) keep_fastest(plan_->plans);
   }
@@ -96,7 +83,7 @@ class ConvolutionRunner final : public OperatorRunner {
     plans.erase(plans.begin() + 1, plans.end());
   }
 
-  std::shared_ptr<ConvolutionPlan> plan_;
+  std::shared_ptr<Planned> plan_;
   std::vector<CudnnDescriptor> packs_;
 };
 

@@ -11,10 +11,11 @@ namespace foretrain::gpu {
 
 namespace {
 
-ImageTensor image_tensor(Format format, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
-  ImageTensor tensor{format, {a, b, c, d}, {b * c * d, c * d, d, 1}};
-  if (size_of(format) == 2) tensor.strides = {b * c * d, 1, d * b, b};
-  return tensor;
+ImageTensor add(CudnnGraph& graph, Format format, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+  ImageTensor image{format, {a, b, c, d}, {b * c * d, c * d, d, 1}};
+  if (size_of(format) == 2) image.strides = {b * c * d, 1, d * b, b};
+  image.id = graph.tensor({.type = cudnn_type(format), .sizes = image.sizes, .strides = image.strides});
+  return image;
 }
 
 struct PassAttributes {
@@ -64,36 +65,30 @@ ConvolutionShape convolution_shape(const OperatorSpec& spec) {
   return shape;
 }
 
-ConvolutionTensors convolution_tensors(const ConvolutionShape& s, Format format) {
-  return {image_tensor(format, s.n, s.c, s.h, s.w), image_tensor(format, s.k, s.c / s.groups, s.r, s.s),
-          image_tensor(format, s.n, s.k, s.p, s.q)};
-}
-
-ConvolutionIds convolution_graph(CudnnGraph& graph, const ConvolutionShape& shape, const ConvolutionTensors& tensors) {
-  const auto add = [&graph](const ImageTensor& image) {
-    return graph.tensor({.type = cudnn_type(image.format), .sizes = image.sizes, .strides = image.strides});
-  };
-  const ConvolutionIds ids{add(tensors.input), add(tensors.filter), add(tensors.output)};
+ConvolutionTensors convolution_graph(CudnnGraph& graph, const ConvolutionShape& s, Format format) {
+  const ConvolutionTensors tensors{add(graph, format, s.n, s.c, s.h, s.w),
+                                   add(graph, format, s.k, s.c / s.groups, s.r, s.s),
+                                   add(graph, format, s.n, s.k, s.p, s.q)};
   CudnnDescriptor& convolution = graph.keep(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  const std::vector<std::int64_t> pads = {shape.pad_h, shape.pad_w};
+  const std::vector<std::int64_t> pads = {s.pad_h, s.pad_w};
   convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, std::int64_t{2})
       .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT)
       .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION)
       .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pads)
       .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pads)
-      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {shape.stride, shape.stride})
+      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {s.stride, s.stride})
       .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1})
       .finish();
-  const PassAttributes& names = passes[static_cast<std::size_t>(shape.pass)];
+  const PassAttributes& names = passes[static_cast<std::size_t>(s.pass)];
   graph.operation(names.operation)
       .set(names.convolution, convolution)
-      .set(names.input, graph.descriptor(ids.input))
-      .set(names.filter, graph.descriptor(ids.filter))
-      .set(names.output, graph.descriptor(ids.output))
+      .set(names.input, graph.descriptor(tensors.input.id))
+      .set(names.filter, graph.descriptor(tensors.filter.id))
+      .set(names.output, graph.descriptor(tensors.output.id))
       .set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F)
       .set(names.beta, CUDNN_TYPE_FLOAT, 0.0F)
       .finish();
-  return ids;
+  return tensors;
 }
 
 EngineFilter engine_filter(const ConvolutionShape& shape) {

@@ -27,6 +27,7 @@ struct ConvolutionShape {
 struct ImageTensor {
   Format format = Format::fp32;
   std::vector<std::int64_t> sizes, strides;
+  std::int64_t id = 0;  ///< in its graph
   [[nodiscard]] std::size_t bytes() const {
     return static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]) * size_of(format);
   }
@@ -36,16 +37,10 @@ struct ConvolutionTensors {
   ImageTensor input, filter, output;
 };
 
-/// Identifiers of a convolution's tensors in its graph.
-struct ConvolutionIds {
-  std::int64_t input = 0, filter = 0, output = 0;
-};
-
 /// Reads the fields of a `convolution`. Throws std::invalid_argument.
 ConvolutionShape convolution_shape(const OperatorSpec& spec);
-ConvolutionTensors convolution_tensors(const ConvolutionShape& shape, Format format);
-/// Adds the operation to an empty graph.
-ConvolutionIds convolution_graph(CudnnGraph& graph, const ConvolutionShape& shape, const ConvolutionTensors& tensors);
+/// Adds the operation and its tensors to an empty graph.
+ConvolutionTensors convolution_graph(CudnnGraph& graph, const ConvolutionShape& shape, Format format);
 /// Which engines keep to the arithmetic of the shape's precision.
 EngineFilter engine_filter(const ConvolutionShape& shape);
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,6 +109,27 @@ class CudnnGraph {
   std::vector<cudnnBackendDescriptor_t> operations_;
   CudnnDescriptor* device_ = nullptr;  ///< where one is described; else the current one
 };
+
+/// A graph, what names its tensors, and its plans.
+template <typename Tensors>
+struct PlannedGraph {
+  CudnnGraph graph;
+  Tensors tensors;
+  std::vector<GraphPlan> plans;
+};
+
+/// What `make` makes of an empty one, once on each device for a name: cuDNN compiles a kernel for each plan, which
+/// takes longer than measuring it, and the layers of a network are of one shape.
+template <typename Tensors, typename Make>
+std::shared_ptr<PlannedGraph<Tensors>> planned(const std::string& name, const Make& make) {
+  // Never destroyed: at the end of the process the driver may be gone before.
+  static auto& made = *new std::map<std::pair<int, std::string>, std::shared_ptr<PlannedGraph<Tensors>>>;
+  std::shared_ptr<PlannedGraph<Tensors>>& plan = made[{current_device(), name}];
+  if (plan) return plan;
+  auto fresh = std::make_shared<PlannedGraph<Tensors>>();
+  make(*fresh);
+  return plan = std::move(fresh);
+}
 
 /// The pointers of one set of operands, in the form that a launch takes.
 CudnnDescriptor variant_pack(const std::map<std::int64_t, void*>& pointers, void* workspace);

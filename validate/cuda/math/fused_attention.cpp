@@ -13,25 +13,15 @@ namespace {
 
 constexpr std::int64_t most_workspace = std::int64_t{4} << 30;
 
-/// One way, planned: cuDNN compiles a kernel for each plan, which takes longer than measuring it. The way back needs
-/// the way there of the same shape, and the layers of a network are of one shape.
-struct PlannedWay {
-  CudnnGraph graph;
-  AttentionIds ids;
-  std::vector<GraphPlan> plans;
-};
-std::shared_ptr<PlannedWay> planned(AttentionShape shape, bool backward) {
-  // Never destroyed: at the end of the process the driver may be gone before it.
-  static auto& ways = *new std::map<std::pair<int, AttentionShape>, std::shared_ptr<PlannedWay>>;
-  shape.backward = backward;
-  std::shared_ptr<PlannedWay>& plan = ways[{current_device(), shape}];
-  if (plan) return plan;
-  const Format format = format_of(shape.precision);
-  auto fresh = std::make_shared<PlannedWay>();
-  fresh->ids = backward ? attention_backward_graph(fresh->graph, shape, format)
-                        : attention_forward_graph(fresh->graph, shape, format);
-  fresh->plans = fresh->graph.plans(1, most_workspace, {});
-  return plan = std::move(fresh);
+using Way = PlannedGraph<AttentionIds>;
+
+std::shared_ptr<Way> way_of(const AttentionShape& shape, bool backward) {
+  return planned<AttentionIds>(shape.name + (backward ? " back" : " there"), [&](Way& fresh) {
+    const Format format = format_of(shape.precision);
+    fresh.tensors = backward ? attention_backward_graph(fresh.graph, shape, format)
+                             : attention_forward_graph(fresh.graph, shape, format);
+    fresh.plans = fresh.graph.plans(1, most_workspace, {});
+  });
 }
 
 class FusedAttention final : public OperatorRunner {
@@ -44,18 +34,17 @@ class FusedAttention final : public OperatorRunner {
     if (shape.causal && shape.queries != shape.keys) {
       throw GpuError(Fault::unsupported, "fused causal attention is measured for as many keys as queries");
     }
-    forward_ = planned(shape, false);
-    way_ = backward_ ? planned(shape, true) : forward_;
+    forward_ = way_of(shape, false);  // the way back needs its results and statistics
+    way_ = backward_ ? way_of(shape, true) : forward_;
     take(setting, operands_of(shape, format));
     const std::int64_t needed = std::max(forward_->plans.front().workspace, way_->plans.front().workspace);
     void* const workspace = setting.memory.workspace(static_cast<std::size_t>(needed));
-    for (int i = 0; i < operand_sets(); ++i) packs_.push_back(variant_pack(pointers(way_->ids, i), workspace));
+    for (int i = 0; i < operand_sets(); ++i) packs_.push_back(variant_pack(pointers(way_->tensors, i), workspace));
     if (!backward_) return;
     GPU_CHECK(cudaDeviceSynchronize());  // the memory may fill on a stream of its own
     const Stream stream;
-    // The way back needs results and statistics of the way there.
     for (int i = 0; i < operand_sets(); ++i) {
-      const CudnnDescriptor pack = variant_pack(pointers(forward_->ids, i), workspace);
+      const CudnnDescriptor pack = variant_pack(pointers(forward_->tensors, i), workspace);
       run_plan(forward_->plans.front(), pack, stream.get());
       stream.synchronize();
     }
@@ -108,7 +97,7 @@ class FusedAttention final : public OperatorRunner {
   bool backward_;
   std::size_t dq_sums_bytes_ = 0;                 ///< of the last operand
   float scale_, one_ = 1.0F, lowest_ = -FLT_MAX;  ///< read from here at each launch
-  std::shared_ptr<PlannedWay> forward_, way_;     ///< way_: the one that is launched
+  std::shared_ptr<Way> forward_, way_;            ///< way_: the one that is launched
   std::vector<CudnnDescriptor> packs_;
 };
 

@@ -107,14 +107,61 @@ class MatmulRunner final : public OperatorRunner {
  public:
   /// The first choice of cuBLASLt's heuristic with 32 MiB of workspace. fp8 (before Blackwell) and int8 exist for one
   /// storage only, that of transpose_b; operands are then stored so, whatever the flags say, as trainers do. Results
-  /// are stored in the operands' precision, those of fp8 in bf16, of int8 in int32. Adding to C alternates with
-  /// subtracting from it, so that its numbers stay in range however often it is launched.
-  MatmulRunner(const MatmulShape& shape, const RunnerSetting& setting);
+  /// are stored in the operands' precision, those of fp8 in bf16, of int8 in int32.
+  MatmulRunner(const MatmulShape& shape, const RunnerSetting& setting) : shape_(shape) {
+    const Format format = format_of(shape_.precision);
+    if (along_k_only(format)) {
+      shape_.transpose_a = false;
+      shape_.transpose_b = true;
+    }
+    const MatmulShape& s = shape_;
+    a_ = stored(format, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.batch, s.padded);
+    b_ = stored(format, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, s.batch, s.padded);
+    c_ = stored(result_format(format, s.accumulate_fp32), s.m, s.n, s.batch, s.padded);
+    describe();
+    choose();  // before memory is taken: what cannot be done costs none
+    workspace_ = setting.memory.workspace(workspace_bytes);
+    take(setting, {{a_.bytes(), a_.format, Use::read},
+                   {b_.bytes(), b_.format, Use::read},
+                   {c_.bytes(), c_.format, s.accumulate ? Use::kept : Use::written}});
+  }
 
-  void launch(cudaStream_t stream, int turn) override;
-  [[nodiscard]] int kernels() const override;
+  /// Adding to C alternates with subtracting from it, so that its numbers stay in range however often it is launched.
+  void launch(cudaStream_t stream, int turn) override {
+    // The host's alpha and beta are read during the call, in the scale type.
+    union Number {
+      float fp32;
+      double fp64;
+      std::int32_t int32;
+    };
+    const auto number = [this](float value) {
+      if (shape_.precision == "fp64") return Number{.fp64 = value};
+      return shape_.precision == "int8" ? Number{.int32 = static_cast<std::int32_t>(value)} : Number{.fp32 = value};
+    };
+    const bool subtract = shape_.accumulate && turn / operand_sets() % 2 == 1;
+    const Number alpha = number(subtract ? -1.0F : 1.0F), beta = number(shape_.accumulate ? 1.0F : 0.0F);
+    void *const a = operands(turn)[0], *const b = operands(turn)[1], *const c = operands(turn)[2];
+    GPU_CHECK(cublasLtMatmul(handle(), product_.get(), &alpha, b, layout_b_.get(), a, layout_a_.get(), &beta, c,
+                             layout_c_.get(), c, layout_c_.get(), &chosen_.algo, workspace_, workspace_bytes, stream));
+  }
+
+  [[nodiscard]] int kernels() const override {
+    const bool reduces =
+        chosen(chosen_.algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) > CUBLASLT_REDUCTION_SCHEME_INPLACE;
+    return reduces && chosen(chosen_.algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) > 1 ? 2 : 1;
+  }
+
   /// Tile and stages by cuBLASLt's numbers (cublasLtMatmulTile_t, cublasLtMatmulStages_t).
-  [[nodiscard]] std::map<std::string, std::string> parameters() const override;
+  [[nodiscard]] std::map<std::string, std::string> parameters() const override {
+    const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
+      return std::to_string(chosen(chosen_.algo, attribute));
+    };
+    return {{"algorithm", number(CUBLASLT_ALGO_CONFIG_ID) + "." + number(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION)},
+            {"tile", number(CUBLASLT_ALGO_CONFIG_TILE_ID)},
+            {"stages", number(CUBLASLT_ALGO_CONFIG_STAGES_ID)},
+            {"split_k", number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM)},
+            {"workspace_bytes", std::to_string(chosen_.workspaceSize)}};
+  }
 
  private:
   struct Destroy {
@@ -125,9 +172,56 @@ class MatmulRunner final : public OperatorRunner {
   template <typename Handle>
   using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy>;
 
-  static Owned<cublasLtMatrixLayout_t> layout_of(const StoredMatrix& matrix);
-  void describe();
-  void choose();
+  /// cuBLASLt counts columns first. A matrix whose rows lie one behind the other is, to it, the transposed matrix; so
+  /// it is asked for Cᵀ = Bᵀ · Aᵀ, and our B is its A.
+  static Owned<cublasLtMatrixLayout_t> layout_of(const StoredMatrix& matrix) {
+    cublasLtMatrixLayout_t layout = nullptr;
+    GPU_CHECK(cublasLtMatrixLayoutCreate(&layout, cuda_type(matrix.format), static_cast<std::uint64_t>(matrix.columns),
+                                         static_cast<std::uint64_t>(matrix.rows), matrix.row_length));
+    Owned<cublasLtMatrixLayout_t> owned(layout);
+    const auto batch = static_cast<std::int32_t>(matrix.batch);
+    const std::int64_t stride = matrix.stride();
+    GPU_CHECK(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch)));
+    GPU_CHECK(
+        cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride)));
+    return owned;
+  }
+
+  void describe() {
+    cublasLtMatmulDesc_t product = nullptr;
+    GPU_CHECK(cublasLtMatmulDescCreate(&product, compute_type(shape_.precision), scale_type(shape_.precision)));
+    product_.reset(product);
+    set<std::int32_t>(product, CUBLASLT_MATMUL_DESC_TRANSA, shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set<std::int32_t>(product, CUBLASLT_MATMUL_DESC_TRANSB, shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (a_.format == Format::fp8) {
+      const float one = 1.0F;
+      unit_scale_ = DeviceBuffer(sizeof(one));
+      GPU_CHECK(cudaMemcpy(unit_scale_.data(), &one, sizeof(one), cudaMemcpyHostToDevice));
+      set<const void*>(product, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, unit_scale_.data());
+      set<const void*>(product, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, unit_scale_.data());
+      set<std::int8_t>(product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1);
+    }
+    layout_a_ = layout_of(a_);
+    layout_b_ = layout_of(b_);
+    layout_c_ = layout_of(c_);
+  }
+
+  void choose() {
+    cublasLtMatmulPreference_t preference = nullptr;
+    GPU_CHECK(cublasLtMatmulPreferenceCreate(&preference));
+    const Owned<cublasLtMatmulPreference_t> owned(preference);
+    GPU_CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                   &workspace_bytes, sizeof(workspace_bytes)));
+    int found = 0;
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle(), product_.get(), layout_b_.get(), layout_a_.get(), layout_c_.get(),
+                                       layout_c_.get(), preference, 1, &chosen_, &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
+      throw GpuError(Fault::unsupported, "cuBLASLt has no kernel for this product on this GPU");
+    }
+    GPU_CHECK(status);
+    GPU_CHECK(chosen_.state);
+  }
 
   MatmulShape shape_;
   StoredMatrix a_, b_, c_;
@@ -137,109 +231,6 @@ class MatmulRunner final : public OperatorRunner {
   Owned<cublasLtMatrixLayout_t> layout_a_, layout_b_, layout_c_;
   cublasLtMatmulHeuristicResult_t chosen_ = {};
 };
-
-MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& setting) : shape_(shape) {
-  const Format format = format_of(shape_.precision);
-  if (along_k_only(format)) {
-    shape_.transpose_a = false;
-    shape_.transpose_b = true;
-  }
-  const MatmulShape& s = shape_;
-  a_ = stored(format, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.batch, s.padded);
-  b_ = stored(format, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, s.batch, s.padded);
-  c_ = stored(result_format(format, s.accumulate_fp32), s.m, s.n, s.batch, s.padded);
-  describe();
-  choose();  // before memory is taken: what cannot be done costs none
-  workspace_ = setting.memory.workspace(workspace_bytes);
-  take(setting, {{a_.bytes(), a_.format, Use::read},
-                 {b_.bytes(), b_.format, Use::read},
-                 {c_.bytes(), c_.format, s.accumulate ? Use::kept : Use::written}});
-}
-
-/// cuBLASLt counts columns first. A matrix whose rows lie one behind the other is, to it, the transposed matrix; so it
-/// is asked for Cᵀ = Bᵀ · Aᵀ, and our B is its A.
-MatmulRunner::Owned<cublasLtMatrixLayout_t> MatmulRunner::layout_of(const StoredMatrix& matrix) {
-  cublasLtMatrixLayout_t layout = nullptr;
-  GPU_CHECK(cublasLtMatrixLayoutCreate(&layout, cuda_type(matrix.format), static_cast<std::uint64_t>(matrix.columns),
-                                       static_cast<std::uint64_t>(matrix.rows), matrix.row_length));
-  Owned<cublasLtMatrixLayout_t> owned(layout);
-  const auto batch = static_cast<std::int32_t>(matrix.batch);
-  const std::int64_t stride = matrix.stride();
-  GPU_CHECK(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch)));
-  GPU_CHECK(
-      cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride)));
-  return owned;
-}
-
-void MatmulRunner::describe() {
-  cublasLtMatmulDesc_t product = nullptr;
-  GPU_CHECK(cublasLtMatmulDescCreate(&product, compute_type(shape_.precision), scale_type(shape_.precision)));
-  product_.reset(product);
-  set<std::int32_t>(product, CUBLASLT_MATMUL_DESC_TRANSA, shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set<std::int32_t>(product, CUBLASLT_MATMUL_DESC_TRANSB, shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (a_.format == Format::fp8) {
-    const float one = 1.0F;
-    unit_scale_ = DeviceBuffer(sizeof(one));
-    GPU_CHECK(cudaMemcpy(unit_scale_.data(), &one, sizeof(one), cudaMemcpyHostToDevice));
-    set<const void*>(product, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, unit_scale_.data());
-    set<const void*>(product, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, unit_scale_.data());
-    set<std::int8_t>(product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1);
-  }
-  layout_a_ = layout_of(a_);
-  layout_b_ = layout_of(b_);
-  layout_c_ = layout_of(c_);
-}
-
-void MatmulRunner::choose() {
-  cublasLtMatmulPreference_t preference = nullptr;
-  GPU_CHECK(cublasLtMatmulPreferenceCreate(&preference));
-  const Owned<cublasLtMatmulPreference_t> owned(preference);
-  GPU_CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
-                                                 sizeof(workspace_bytes)));
-  int found = 0;
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle(), product_.get(), layout_b_.get(), layout_a_.get(), layout_c_.get(),
-                                     layout_c_.get(), preference, 1, &chosen_, &found);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
-    throw GpuError(Fault::unsupported, "cuBLASLt has no kernel for this product on this GPU");
-  }
-  GPU_CHECK(status);
-  GPU_CHECK(chosen_.state);
-}
-
-void MatmulRunner::launch(cudaStream_t stream, int turn) {
-  // The host's alpha and beta are read during the call, in the scale type.
-  union Number {
-    float fp32;
-    double fp64;
-    std::int32_t int32;
-  };
-  const auto number = [this](float value) {
-    if (shape_.precision == "fp64") return Number{.fp64 = value};
-    return shape_.precision == "int8" ? Number{.int32 = static_cast<std::int32_t>(value)} : Number{.fp32 = value};
-  };
-  const bool subtract = shape_.accumulate && turn / operand_sets() % 2 == 1;
-  const Number alpha = number(subtract ? -1.0F : 1.0F), beta = number(shape_.accumulate ? 1.0F : 0.0F);
-  void *const a = operands(turn)[0], *const b = operands(turn)[1], *const c = operands(turn)[2];
-  GPU_CHECK(cublasLtMatmul(handle(), product_.get(), &alpha, b, layout_b_.get(), a, layout_a_.get(), &beta, c,
-                           layout_c_.get(), c, layout_c_.get(), &chosen_.algo, workspace_, workspace_bytes, stream));
-}
-
-int MatmulRunner::kernels() const {
-  const bool reduces = chosen(chosen_.algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) > CUBLASLT_REDUCTION_SCHEME_INPLACE;
-  return reduces && chosen(chosen_.algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) > 1 ? 2 : 1;
-}
-
-std::map<std::string, std::string> MatmulRunner::parameters() const {
-  const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
-    return std::to_string(chosen(chosen_.algo, attribute));
-  };
-  return {{"algorithm", number(CUBLASLT_ALGO_CONFIG_ID) + "." + number(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION)},
-          {"tile", number(CUBLASLT_ALGO_CONFIG_TILE_ID)},
-          {"stages", number(CUBLASLT_ALGO_CONFIG_STAGES_ID)},
-          {"split_k", number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM)},
-          {"workspace_bytes", std::to_string(chosen_.workspaceSize)}};
-}
 
 }  // namespace
 

@@ -86,8 +86,7 @@ class CollectiveDoer final : public Doer {
 
 }  // namespace
 
-template <>
-std::unique_ptr<Doer> make_doer<CollectiveWork>(const replay::Graph&, const ReplayStreams& streams) {
+std::unique_ptr<Doer> make_collective_doer(const ReplayStreams& streams) {
   return std::make_unique<CollectiveDoer>(streams);
 }
 

@@ -95,9 +95,8 @@ class CopyDoer final : public Doer {
 
 }  // namespace
 
-template <>
-std::unique_ptr<Doer> make_doer<CopyWork>(const replay::Graph& graph, const ReplayStreams& streams) {
-  return std::make_unique<CopyDoer>(graph.gpus, streams);
+std::unique_ptr<Doer> make_copy_doer(const ReplayStreams& streams, int gpus) {
+  return std::make_unique<CopyDoer>(gpus, streams);
 }
 
 }  // namespace foretrain::gpu

@@ -66,9 +66,6 @@ class KernelDoer final : public Doer {
 
 }  // namespace
 
-template <>
-std::unique_ptr<Doer> make_doer<KernelWork>(const replay::Graph&, const ReplayStreams& streams) {
-  return std::make_unique<KernelDoer>(streams);
-}
+std::unique_ptr<Doer> make_kernel_doer(const ReplayStreams& streams) { return std::make_unique<KernelDoer>(streams); }
 
 }  // namespace foretrain::gpu

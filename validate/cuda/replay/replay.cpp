@@ -109,7 +109,7 @@ replay::Result run_replay(const replay::Graph& graph, bool quick, const Nvml& nv
   time_tasks(replayer, repetitions, result);
   const auto has_pieces = [](const replay::Block& block) { return block.work.size() > 1; };
   if (std::ranges::any_of(graph.blocks, has_pieces)) time_pieces(replayer, repetitions, result);
-  for (const auto& doer : replayer.work().doers()) {
+  for (const auto& doer : replayer.doers()) {
     doer->check_finite();
     if (const std::string text = doer->description(); !text.empty()) result.notes.push_back(text);
   }

@@ -1,32 +1,21 @@
 // A task graph made ready on this machine's GPUs, step by step.
 #pragma once
 
-#include <nvtx3/nvToolsExt.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "model/base/number.hpp"
 #include "validate/cuda/core/executable_graph.hpp"
 #include "validate/cuda/core/timing.hpp"
 #include "validate/cuda/replay/work.hpp"
-#include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain::gpu {
-
-/// A range that Nsight Systems shows around the launches of a task.
-class NamedRange {
- public:
-  explicit NamedRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
-  ~NamedRange() { nvtxRangePop(); }
-  NamedRange(const NamedRange&) = delete;
-  NamedRange& operator=(const NamedRange&) = delete;
-};
 
 /// What one step with events between its tasks found.
 struct Moments {
@@ -58,7 +47,8 @@ class Replayer final : public replay::Backend {
   using Operation = replay::Operation;
 
   explicit Replayer(const replay::Graph& graph)
-      : graph_(graph), plan_(replay::plan_issue(graph)), streams_(graph, plan_), work_(graph, streams_) {
+      : graph_(graph), plan_(replay::plan_issue(graph)), streams_(graph, plan_) {
+    make_ready();
     for (const Operation& operation : plan_.operations) {
       if (operation.kind == Operation::Kind::graph) capture(operation);
     }
@@ -92,11 +82,12 @@ class Replayer final : public replay::Backend {
     }
     end_.record(streams_.origin().get());
     host_time_ = now() - begin;
-    for (const auto& doer : work_.doers()) doer->wait();
+    for (const auto& doer : doers_) doer->wait();
     end_.synchronize();
     GPU_CHECK(cudaGetLastError());
     start_offset_ = elapsed(zero_, start_);
-    for (const auto& doer : work_.doers()) doer->end_step();
+    for (const auto& doer : doers_) doer->end_step();
+    free_locked();
     ++turn_;
     return elapsed(start_, end_);
   }
@@ -120,17 +111,20 @@ class Replayer final : public replay::Backend {
     return moments;
   }
 
-  [[nodiscard]] const ReplayWork& work() const { return work_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Doer>>& doers() const { return doers_; }
+
+  ~Replayer() override { free_locked(); }
+  Replayer(const Replayer&) = delete;
+  Replayer& operator=(const Replayer&) = delete;
 
   // As replay::issue() asks.
   void stream_waits(int stream, int event) override { streams_.wait(event, stream); }
   void record(int event, int stream) override { streams_.record(event, stream); }
   void host_waits(int event) override { streams_.synchronize(event); }
   void run(int task, int stream) override {
-    const NamedRange range(block_of(task).name);
     const double begin = detail_ == Detail::step ? 0.0 : now();
     if (stream < 0) {
-      for (std::size_t i = 0; i < block_of(task).work.size(); ++i) work_.do_on_host(task, i);
+      for (const Work& work : block_of(task).work) do_on_host(work);
       keep_pace(task);
     } else {
       put(task, stream);
@@ -138,7 +132,6 @@ class Replayer final : public replay::Backend {
     note_host(task, begin);
   }
   void run_graph(int first, int count, int stream) override {
-    const NamedRange range(block_of(first).name);
     const double begin = detail_ == Detail::step ? 0.0 : now();
     const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
     const OnDevice here(lane.device);
@@ -152,11 +145,51 @@ class Replayer final : public replay::Backend {
  private:
   using EventPair = std::pair<const Event*, const Event*>;
 
+  /// Everything that the graph needs.
+  void make_ready() {
+    doers_.push_back(make_kernel_doer(streams_));  // by the kind's place in Work
+    doers_.push_back(make_copy_doer(streams_, graph_.gpus));
+    doers_.push_back(make_collective_doer(streams_));
+    try {
+      for (int task = 0; std::cmp_less(task, graph_.tasks.size()); ++task) {
+        for (std::size_t i = 0; i < block_of(task).work.size(); ++i) {
+          const Piece piece = piece_of(task, i);
+          if (!std::holds_alternative<HostWork>(piece.work)) doers_[piece.work.index()]->see(piece);
+        }
+      }
+      for (const auto& doer : doers_) doer->make_ready();
+    } catch (const GpuError& error) {
+      if (error.fault() != Fault::out_of_memory) throw;
+      throw GpuError(error.fault(), graph_.name + " does not fit: " + error.what() +
+                                        "; export it with a smaller batch, or end what else uses the GPU");
+    }
+  }
+  Piece piece_of(int task, std::size_t index) {
+    const replay::Task& stated = graph_.tasks[at_index(task)];
+    return {block_of(task).work[index], stated.block, index, stated.resource, pace_};
+  }
+
+  /// What the host thread has to do: launches and events are real, and what it waits for has happened.
+  void do_on_host(const Work& work) {
+    const auto* host = std::get_if<HostWork>(&work);
+    if (host == nullptr) return;
+    // A text that is formatted is a framework's: the host is busy for as long as it would be.
+    if (host->action == HostWork::Action::sleep || host->action == HostWork::Action::format) {
+      busy_until(now() + host->duration.value());
+    }
+    if (host->action == HostWork::Action::page_lock && host->size > Bytes(0.0)) {
+      GPU_CHECK(cudaHostAlloc(&locked_.emplace_back(nullptr), to_size(host->size), cudaHostAllocPortable));
+    }
+  }
+  void free_locked() {
+    for (void* data : std::exchange(locked_, {})) cudaFreeHost(data);
+  }
+
   /// A framework's dispatch takes its time; what it hands over follows.
   void keep_pace(int task) {
     const auto* dispatch = std::get_if<HostWork>(&block_of(task).work.front());
     if (!by_framework(task) || dispatch == nullptr) return;
-    work_.pace().begin(dispatch->duration.value(), dispatch->kernels);
+    pace_.begin(dispatch->duration.value(), dispatch->kernels);
   }
   [[nodiscard]] bool by_framework(int task) const {
     return resource_of(task).kind == replay::Resource::Kind::framework;
@@ -221,7 +254,8 @@ class Replayer final : public replay::Backend {
     };
     if (timed) from = before = moment();
     for (std::size_t i = 0; i < pieces; ++i) {
-      work_.put(task, i, turn_);
+      const Piece piece = piece_of(task, i);
+      if (!std::holds_alternative<HostWork>(piece.work)) doers_[piece.work.index()]->put(piece, turn_);
       if (!timed || detail_ != Detail::work || pieces == 1) continue;
       const Event* after = moment();
       piece_events_[{graph_.tasks[at_index(task)].block, i}].emplace_back(before, after);
@@ -262,7 +296,9 @@ class Replayer final : public replay::Backend {
   const replay::Graph& graph_;
   replay::IssuePlan plan_;
   ReplayStreams streams_;
-  ReplayWork work_;
+  LaunchPace pace_;
+  std::vector<std::unique_ptr<Doer>> doers_;
+  std::vector<void*> locked_;  ///< page-locked memory of this step
   std::map<std::vector<int>, std::unique_ptr<ExecutableGraph>> graphs_;
   std::unique_ptr<ExecutableGraph> whole_;
   Event zero_, start_, end_;

@@ -1,17 +1,43 @@
-// Everything that the blocks of a graph do, made ready before the time is taken: runners with their operands, buffers
-// of copies, synchronisation.
+// What does the blocks of a graph, made ready before the time is taken: runners with their operands, buffers of copies,
+// synchronisation.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "validate/cuda/replay/pace.hpp"
 #include "validate/cuda/replay/streams.hpp"
+#include "validate/measure/clock.hpp"
 #include "validate/replay/graph.hpp"
 
 namespace foretrain::gpu {
+
+/// Until this moment on now()'s clock the host is busy.
+inline void busy_until(double moment) {
+  while (now() < moment) {
+  }
+}
+
+/// The pace at which a framework hands kernels over, kept by a program that could do so faster.
+class LaunchPace {
+ public:
+  /// The launches that follow, as many as `kernels`, take the host `seconds` together at least, from now on. For no
+  /// kernels the time passes here.
+  void begin(double seconds, int kernels) {
+    moment_ = now();
+    each_ = kernels > 0 ? seconds / kernels : 0.0;
+    if (kernels == 0) busy_until(moment_ + seconds);
+  }
+  /// To be called before each launch: returns when the host would have prepared it.
+  void before_launch() {
+    if (each_ <= 0.0) return;
+    moment_ += each_;
+    busy_until(moment_);
+  }
+
+ private:
+  double moment_ = 0.0, each_ = 0.0;
+};
 
 /// A piece of a block's work, as often as a task on this resource does it.
 struct Piece {
@@ -22,7 +48,7 @@ struct Piece {
   LaunchPace& pace;  ///< of the host thread that launches it
 };
 
-/// What does the pieces of one kind of work; each kind in a file of its own, NAME_work.cpp.
+/// What does the pieces of one kind of work on devices; each kind in a file of its own, NAME_work.cpp.
 class Doer {
  public:
   virtual ~Doer() = default;
@@ -32,8 +58,6 @@ class Doer {
   virtual void make_ready() {}
   /// Puts the piece on the resource's stream of every GPU that has it. `turn` counts steps.
   virtual void put(const Piece& /*piece*/, int /*turn*/) {}
-  /// Does what the host thread has to do; what it waits for has happened.
-  virtual void do_on_host(const Piece& /*piece*/) {}
   /// Gives memory back that the last step allocated on the host.
   virtual void end_step() {}
   /// Waits until all GPUs have finished, watching for errors.
@@ -44,28 +68,9 @@ class Doer {
   [[nodiscard]] virtual std::string description() const { return ""; }
 };
 
-/// Defined for each kind of Work in its file.
-template <typename Kind>
-std::unique_ptr<Doer> make_doer(const replay::Graph& graph, const ReplayStreams& streams);
-
-class ReplayWork {
- public:
-  /// Makes everything that the graph needs. Throws GpuError as Doer::see().
-  ReplayWork(const replay::Graph& graph, const ReplayStreams& streams);
-
-  /// Puts piece `index` of the task's block on the task's stream.
-  void put(int task, std::size_t index, int turn);
-  void do_on_host(int task, std::size_t index);
-  [[nodiscard]] LaunchPace& pace() { return pace_; }
-  [[nodiscard]] const std::vector<std::unique_ptr<Doer>>& doers() const { return doers_; }
-
- private:
-  [[nodiscard]] Piece piece_of(int task, std::size_t index);
-
-  const replay::Graph& graph_;
-  LaunchPace pace_;
-  std::vector<std::unique_ptr<Doer>> doers_;  ///< by the kind's place in Work
-};
+std::unique_ptr<Doer> make_kernel_doer(const ReplayStreams& streams);
+std::unique_ptr<Doer> make_copy_doer(const ReplayStreams& streams, int gpus);
+std::unique_ptr<Doer> make_collective_doer(const ReplayStreams& streams);
 
 inline std::size_t to_size(Bytes size) { return static_cast<std::size_t>(size.value()); }
 

@@ -16,12 +16,12 @@ void run_collective(SuiteRun& run) {
   run.skip(record, without_nccl);
 }
 
-void follow_collective() { throw GpuError(Fault::unsupported, without_nccl); }
+void follow_collective(const Meeting*, int) { throw GpuError(Fault::unsupported, without_nccl); }
 
 #else
 
 void run_collective(SuiteRun& run) {
-  const std::unique_ptr<World> world = make_world(launched());
+  const std::unique_ptr<World> world = make_world(run.meeting(), 0);
   CollectiveSession session(*world);
   std::map<std::string, std::string> common = nccl_parameters();
   common.merge(std::map<std::string, std::string>{{"precision", "fp32"},
@@ -44,8 +44,8 @@ void run_collective(SuiteRun& run) {
   session.finish();
 }
 
-void follow_collective() {
-  const std::unique_ptr<World> world = make_world(launched());
+void follow_collective(const Meeting* meeting, int rank) {
+  const std::unique_ptr<World> world = make_world(meeting, rank);
   CollectiveSession(*world).follow();
 }
 

@@ -34,28 +34,18 @@ struct PrecisionRow {
   const char* precision;
   double most_work;
   double element;
-  /// Of the catalogue's scenarios that train or multiply in it, per hundred; eight and four bits together.
-  double value;
   /// Shapes that are drawn, and the largest of these: smaller than the precision allows, since there are many of them.
   int drawn;
   double most_drawn_work;
 };
-constexpr std::array<PrecisionRow, 7> precisions = {{{"bf16", 9e12, 2, 43.0, 48, 1.2e12},
-                                                     {"fp16", 9e12, 2, 15.0, 24, 1.2e12},
-                                                     {"tf32", 2e12, 4, 2.0, 24, 6e11},
-                                                     {"fp32", 3e11, 4, 34.0, 24, 1e11},
-                                                     {"fp8", 9e12, 1, 4.0, 24, 1.2e12},
-                                                     {"int8", 2.5e12, 1, 2.0, 12, 1.2e12},
-                                                     {"fp64", 4e10, 8, 1.0, 10, 1.5e10}}};
+constexpr std::array<PrecisionRow, 7> precisions = {{{"bf16", 9e12, 2, 48, 1.2e12},
+                                                     {"fp16", 9e12, 2, 24, 1.2e12},
+                                                     {"tf32", 2e12, 4, 24, 6e11},
+                                                     {"fp32", 3e11, 4, 24, 1e11},
+                                                     {"fp8", 9e12, 1, 24, 1.2e12},
+                                                     {"int8", 2.5e12, 1, 12, 1.2e12},
+                                                     {"fp64", 4e10, 8, 10, 1.5e10}}};
 constexpr double most_memory = 3e9;
-
-/// Shapes that networks have are a step's own; others tell constants apart, and are taken to be worth a third.
-double value_of_shape(const std::string& family) {
-  for (const char* own : {"transformer", "tensor parallel", "vocabulary", "classifier", "batch"}) {
-    if (family == own) return 3.0;
-  }
-  return 1.0;
-}
 
 class Design {
  public:
@@ -78,7 +68,7 @@ class Design {
     for (const auto& [key, value] : flags) {
       if (value) spec.fields[key] = "true";
     }
-    points_.add(std::move(spec), family, quick, sustained, row->value * value_of_shape(family));
+    points_.add(std::move(spec), family, quick, sustained);
   }
   /// In bf16, and every so often in the other precisions of training.
   void spread(const Product& p, const std::string& family) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "model/base/hash.hpp"
-#include "validate/measure/sampling.hpp"
 
 namespace foretrain::gpu {
 
@@ -20,8 +19,8 @@ bool held_out(const std::string& name) { return hash_of(name) % 4 == 0; }
 
 std::string OperatorPoint::name() const { return name_of(spec) + (sustained ? " sustained" : ""); }
 
-void PointList::add(OperatorSpec spec, const std::string& family, bool quick, bool sustained, double value) {
-  OperatorPoint point{std::move(spec), family, quick, sustained, value};
+void PointList::add(OperatorSpec spec, const std::string& family, bool quick, bool sustained) {
+  OperatorPoint point{std::move(spec), family, quick, sustained};
   const auto [place, fresh] = places_.try_emplace(point.name(), points_.size());
   if (fresh) {
     points_.push_back(std::move(point));
@@ -33,9 +32,7 @@ void PointList::add(OperatorSpec spec, const std::string& family, bool quick, bo
 std::vector<OperatorPoint> PointList::finish() const {
   std::vector<OperatorPoint> points = points_;
   const auto rest = std::stable_partition(points.begin(), points.end(), [](const auto& point) { return point.quick; });
-  std::stable_sort(rest, points.end(), [](const OperatorPoint& a, const OperatorPoint& b) {
-    return turn_of(a.name(), a.value) < turn_of(b.name(), b.value);
-  });
+  std::ranges::sort(rest, points.end(), {}, [](const OperatorPoint& point) { return hash_of(point.name()); });
   return points;
 }
 

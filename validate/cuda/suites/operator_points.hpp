@@ -13,7 +13,6 @@ struct OperatorPoint {
   std::string family;      ///< which part of the design it belongs to, for reading residuals by group
   bool quick = false;      ///< measured with --quick as well
   bool sustained = false;  ///< for seconds, until clocks are those that the board's power allows for ever
-  double value = 1.0;      ///< how much steps rest on it, relative to others of its design
 
   [[nodiscard]] std::string name() const;  ///< unique in its design
 };
@@ -26,10 +25,9 @@ bool held_out(const std::string& name);
 class PointList {
  public:
   /// A point that is there already becomes quick if this one is, and keeps its family.
-  void add(OperatorSpec spec, const std::string& family, bool quick = false, bool sustained = false,
-           double value = 1.0);
-  /// Quick points first, as they were added; then the rest by turns (turn_of), so that a run whose time does not do for
-  /// all has measured most of what matters most, and something of everything.
+  void add(OperatorSpec spec, const std::string& family, bool quick = false, bool sustained = false);
+  /// Quick points first, as they were added; then the rest in an order of chance that is always the same (the hashes of
+  /// their names), so that a run whose time does not do for all has measured something of everything.
   [[nodiscard]] std::vector<OperatorPoint> finish() const;
 
  private:

@@ -1,0 +1,35 @@
+// Values that were read of a part of a document: the points of a sweep have most of their parts in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "model/base/hash.hpp"
+#include "model/base/seen_files.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/yaml_reader.hpp"
+
+namespace foretrain {
+
+/// A part, with the places of its values, for complaints.
+template <typename T>
+struct PartKey {
+  using Value = const MadeOfFiles<T>;
+  YamlNode part;
+  std::string path, catalogue;
+
+  bool operator==(const PartKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(part.hash(), path); }
+  [[nodiscard]] std::size_t bytes(const MadeOfFiles<T>&) const { return 50'000; }
+};
+
+/// What `read` makes of the field; read again only where it or a file that it names is another than before.
+template <typename Read>
+auto read_once(const Field& field, const Read& read) {
+  using T = decltype(read(field));
+  PartKey<T> key{field.node(), field.path(), data_directory().string()};
+  return made_of_files(std::move(key), [&] { return read(field); })->value;
+}
+
+}  // namespace foretrain

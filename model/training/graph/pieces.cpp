@@ -1,0 +1,73 @@
+#include "model/training/graph/pieces.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace foretrain {
+
+namespace {
+
+/// Appends what lies between the moments `from` and `to` (0 to 1) of a pass.
+void append(std::vector<Piece>& pieces, Seconds work, const PassCalls& calls, double from, double to) {
+  double at = from;
+  const auto append_until = [&](double end, std::span<const int> transfers, bool beside) {
+    if (end <= from || end > to) return;
+    pieces.push_back({work * (end - at), {transfers.begin(), transfers.end()}, beside});
+    at = end;
+  };
+  double first = 0.0;  // moment after which the collectives between kernels come
+  if (!calls.beside.empty()) append_until(first = calls.share_beside(), calls.beside, true);
+  const std::size_t count = calls.between.size();
+  if (!calls.behind.empty()) {
+    double hiding = 0.0;
+    for (const PassCalls::Behind& call : calls.behind) hiding += call.share;
+    const double gap = (1.0 - first - hiding) / static_cast<double>(calls.behind.size() + count + 1);
+    for (const PassCalls::Behind& call : calls.behind) {
+      append_until(first += gap, {}, false);
+      append_until(first += call.share, {&call.transfer, 1}, true);
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    append_until(last ? 1.0 : first + (1.0 - first) * static_cast<double>(i + 1) / static_cast<double>(count),
+                 {&calls.between[i], 1}, false);
+  }
+  if (at < to) pieces.push_back({work * (to - at), {}, false});
+}
+
+void append(std::vector<Piece>& pieces, const Stretch::Part& part) {
+  const auto& [again, own, calls, backward, from, to, count] = part;
+  if (!backward) return append(pieces, own, calls->forward, from, to);
+  const double begin = again + own > Seconds(0.0) ? again / (again + own) : 0.0;  // of the backward pass itself
+  const auto share = [](double moment, double low, double high) {
+    return high > low ? std::clamp((moment - low) / (high - low), 0.0, 1.0) : 0.0;
+  };
+  if (from < begin) append(pieces, again, calls->recompute, share(from, 0.0, begin), share(to, 0.0, begin));
+  if (to > begin) append(pieces, own, calls->backward, share(from, begin, 1.0), share(to, begin, 1.0));
+}
+
+}  // namespace
+
+std::vector<Piece> pieces_of(const Stretch& stretch) {
+  std::vector<Piece> pieces;
+  for (const Stretch::Part& part : stretch.parts) {
+    for (int i = 0; i < part.count; ++i) append(pieces, part);
+  }
+  if (pieces.empty()) return pieces;
+  Seconds all, alone;
+  for (const Piece& piece : pieces) {
+    all += piece.work;
+    if (!piece.beside) alone += piece.work;
+  }
+  const Seconds longer = stretch.time.compute - all;
+  const bool some_alone = alone > std::max(1e-6 * all, -longer);
+  const Seconds stretched = some_alone ? alone : all;
+  const double factor = stretched > Seconds(0.0) ? 1.0 + longer / stretched : 0.0;
+  for (Piece& piece : pieces) {
+    if (!piece.beside || !some_alone) piece.work *= factor;
+  }
+  pieces.push_back({stretch.time.host + stretch.time.exposed_copies, {}, false});
+  return pieces;
+}
+
+}  // namespace foretrain

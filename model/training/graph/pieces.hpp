@@ -1,0 +1,23 @@
+// A pass cut where collectives inside its layers are, as tasks of their own: where these may meet other traffic.
+#pragma once
+
+#include <vector>
+
+#include "model/training/step/step.hpp"
+
+namespace foretrain {
+
+/// A part of a pass that ends in collectives inside its layers, or has some beside it.
+struct Piece {
+  Seconds work;
+  std::vector<int> transfers;  ///< one after the other
+  bool beside = false;         ///< they start with the work, and the next piece waits for both; else they follow it
+};
+
+/// A stretch in pieces; none where it has no layers. Collectives between kernels are evenly spread over a layer's pass.
+/// The work of pieces that nothing is beside is scaled so that all adds up to the stretch's: those that hide a
+/// collective hide as much of it as its price says. Where all hide something, all are scaled. The last piece is what
+/// the stretch's dispatch and its copies take longer.
+std::vector<Piece> pieces_of(const Stretch& stretch);
+
+}  // namespace foretrain
