@@ -86,11 +86,15 @@ std::string shown_file(const std::string& name) {
 }
 
 struct HardwareInit {
-  std::string name, like, output;
+  OwnNode node;
+  std::string output;
 };
 
 ExitStatus write_own_node(const HardwareInit& options) {
-  write_new_file(options.output, own_node(options.like, options.name));
+  if (options.node.like.empty() && options.node.gpu.empty()) {
+    throw UsageError("what machine? --like NAME of `foretrain hardware list`, or --gpu NAME with what it is to have");
+  }
+  write_new_file(options.output, own_node(options.node));
   return ExitStatus::success;
 }
 
@@ -98,9 +102,19 @@ void add_hardware_init(CLI::App& hardware, ExitStatus& status) {
   auto [command, options] = add_command<HardwareInit>(
       hardware, "init", "write a machine of one's own: a commented node file, its PCIe tree drawn", status,
       write_own_node);
-  command.add_option("NAME", options.name, "what results call the machine");
-  command.add_option("--like", options.like, "the machine of `foretrain hardware list` that is most like it")
-      ->required();
+  OwnNode& node = options.node;
+  command.add_option("NAME", node.name, "what results call the machine");
+  command.add_option("--like", node.like, "a machine of `foretrain hardware list`, to be changed in the file; else:");
+  command.add_option("--gpu", node.gpu, "its GPUs: a name of `foretrain hardware list`");
+  add_number(command, "--gpus", node.gpus, 1, 1024, "how many GPUs it has");
+  add_choice(
+      command, "--links", {std::begin(gpu_link_words) + 1, std::end(gpu_link_words)},
+      [&node](std::size_t place) { node.links = static_cast<GpuLinks>(place + 1); }, "how GPUs are joined beside PCIe");
+  add_number(command, "--sockets", node.sockets, 1, 1024, "processors");
+  add_number(command, "--switches", node.switches, 0, 1024,
+             "PCIe switches, on which GPUs and cards hang; 0: on the processors");
+  add_number(command, "--nics", node.nics, 0, 1024, "network cards");
+  add_text(command, "--nic-bandwidth", node.nic_bandwidth, "'400 Gbit/s'", "what one of them carries");
   add_text(command, "-o,--output", options.output, "FILE.yaml", "where to write it (default: the terminal)");
 }
 

@@ -2,6 +2,7 @@
 // them.
 #include <fmt/format.h>
 
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
@@ -11,21 +12,39 @@ namespace foretrain {
 
 namespace {
 
+/// The first of these arguments that is there.
+const ForeignSetting* first_of(Settings& settings, std::initializer_list<const char*> keys) {
+  const ForeignSetting* found = nullptr;
+  for (const char* key : keys) {
+    const ForeignSetting* setting = settings.find(key);
+    if (found == nullptr) found = setting;
+  }
+  return found;
+}
+
+const ForeignSetting* says_decoder(Settings& settings) {
+  return first_of(settings, {"--decoder-seq-length", "--decoder-num-layers"});
+}
+
 /// Families differ in what Megatron switches on by single arguments.
 void set_family(Settings& settings, Draft& draft) {
   const std::string model = "workload.train.model.";
   const ForeignSetting* swiglu = settings.find("--swiglu");
   const ForeignSetting* norm = settings.find("--normalization");
   const bool llama = swiglu != nullptr || (norm != nullptr && norm->value == "RMSNorm");
+  const ForeignSetting* decoder = says_decoder(settings);
+  const ForeignSetting* says = swiglu != nullptr ? swiglu : norm;
+  if (decoder != nullptr) draft.set(model + "family", "t5", *decoder);
   if (llama) {
-    const ForeignSetting& says = swiglu != nullptr ? *swiglu : *norm;
-    draft.set(model + "family", "llama", says);
-    draft.set(model + "gated_ffn", swiglu != nullptr ? "true" : "false", says);
+    draft.set(model + "family", "llama", *says);
+    draft.set(model + "gated_ffn", swiglu != nullptr ? "true" : "false", *says);
   }
-  if (llama && (norm == nullptr || norm->value != "RMSNorm")) {
+  if ((llama || decoder != nullptr) && (norm == nullptr || norm->value != "RMSNorm")) {
     draft.set(model + "layer_norm", "true", draft.nowhere(), "no --normalization RMSNorm");
   }
-  if (!llama) draft.assume(model + "family", "gpt", "neither --swiglu nor --normalization RMSNorm");
+  if (!llama && decoder == nullptr) {
+    draft.assume(model + "family", "gpt", "neither --swiglu nor --normalization RMSNorm");
+  }
   for (const auto& [key, without] : {std::pair("tied_embeddings", "--untie-embeddings-and-output-weights"),
                                      std::pair("biases", "--disable-bias-linear")}) {
     if (const ForeignSetting* off = settings.find(without)) draft.set(model + key, "false", *off);
@@ -43,7 +62,6 @@ void set_heads(Settings& settings, Draft& draft) {
       draft.set(std::string("workload.train.model.") + key, usual, *latent, ", its default");
     }
   }
-  for (const char* key : {"--use-flash-attn", "--attention-backend"}) settings.find(key);  // flash is ours, too
 }
 
 /// Of a model of the catalogue whose tokenizer it is: meta-llama/Llama-2-7b-hf, ./Mixtral-8x7B-v0.1.
@@ -69,9 +87,12 @@ std::optional<std::int64_t> vocabulary_of(const ForeignSetting* tokenizer) {
 void set_vocabulary(Settings& settings, Draft& draft) {
   const std::int64_t tensor = settings.whole("--tensor-model-parallel-size").value_or(1);
   const std::int64_t unit = settings.whole("--make-vocab-size-divisible-by").value_or(128) * tensor;
+  const std::int64_t extra = settings.whole("--vocab-extra-ids", 0).value_or(0);
   const std::string key = "workload.train.model.vocabulary";
   const std::string how = fmt::format(", padded to a multiple of {}", unit);
-  const auto padded = [unit](std::int64_t words) { return std::to_string((words + unit - 1) / unit * unit); };
+  const auto padded = [unit, extra](std::int64_t words) {
+    return std::to_string((words + extra + unit - 1) / unit * unit);
+  };
   if (const auto size = settings.whole("--vocab-size")) {
     return draft.set(key, padded(*size), *settings.find("--vocab-size"), how);
   }
@@ -103,8 +124,42 @@ void set_sharding(Settings& settings, Draft& draft) {
   if (beside != nullptr && settings.find("--use-distributed-optimizer") != nullptr) {
     draft.set("plan.sync.gather_overlap", "true", *beside);
   }
-  settings.find("--account-for-loss-in-pipeline-split");
   set_rows(settings, "megatron_sharding", draft);
+}
+
+/// Stages of the encoder come first, its layers divided evenly, and so are the decoder's
+/// (megatron/training/training.py, get_model, asks for the split; later versions add stages of the encoder to those of
+/// the decoder).
+void set_stacks(Settings& settings, Draft& draft) {
+  if (says_decoder(settings) == nullptr) return;
+  const ForeignSetting* added = settings.find("--encoder-pipeline-model-parallel-size");
+  const ForeignSetting* split = added != nullptr ? added : settings.find("--pipeline-model-parallel-split-rank");
+  if (const auto tensor = settings.whole("--encoder-tensor-model-parallel-size");
+      tensor && *tensor != settings.whole("--tensor-model-parallel-size").value_or(1)) {
+    fail(*settings.find("--encoder-tensor-model-parallel-size"),
+         "an encoder of another tensor parallelism is not modelled", "--tensor-model-parallel-size");
+  }
+  const std::int64_t first = split != nullptr ? settings.whole(split->key, 0).value_or(0) : 0;
+  std::int64_t stages = settings.whole("--pipeline-model-parallel-size").value_or(1);
+  if (added != nullptr) {
+    stages += first;
+    draft.set("plan.pipeline", std::to_string(stages), *added);
+  }
+  if (first == 0 && stages > 1) {
+    fail(*settings.find("--pipeline-model-parallel-size"), "stages, and no split between encoder and decoder",
+         "--pipeline-model-parallel-split-rank or --encoder-pipeline-model-parallel-size beside it");
+  }
+  if (first == 0) return;
+  const ForeignSetting* encoder = first_of(settings, {"--num-layers", "--encoder-num-layers"});
+  const std::int64_t layers = settings.whole(encoder->key).value_or(0);
+  const std::int64_t behind = settings.whole("--decoder-num-layers").value_or(layers);
+  if (first >= stages || layers % first != 0 || behind % (stages - first) != 0) {
+    fail(*split, fmt::format("{} layers on {} of {} stages, and {} on the others", layers, first, stages, behind),
+         "stages that divide both stacks");
+  }
+  std::vector<std::string> each(at_index(first), std::to_string(layers / first));
+  each.resize(at_index(stages), std::to_string(behind / (stages - first)));
+  draft.set("plan.stage_layers", yaml_list(each, split->where), *split);
 }
 
 void set_pipeline(Settings& settings, Draft& draft) {
@@ -141,8 +196,9 @@ TrainingSize size_of(Settings& settings) {
   size.nodes = number_of_first({"--nnodes", "#SBATCH --nodes"});
   size.gpus_per_node = number_of_first({"--nproc_per_node", "--nproc-per-node", "#SBATCH --gpus-per-node",
                                         "#SBATCH --gres", "#SBATCH --ntasks-per-node"});
-  for (const char* key :
-       {"--pipeline-model-parallel-size", "--tensor-model-parallel-size", "--context-parallel-size"}) {
+  size.replica = settings.whole("--pipeline-model-parallel-size").value_or(1) +
+                 settings.whole("--encoder-pipeline-model-parallel-size", 0).value_or(0);
+  for (const char* key : {"--tensor-model-parallel-size", "--context-parallel-size"}) {
     size.replica = std::min<std::int64_t>(size.replica * settings.whole(key).value_or(1), 10'000'000'000);
   }
   return size;
@@ -164,17 +220,14 @@ void set_length(Settings& settings, Draft& draft) {
 std::string import_megatron(const ImportInput& input) {
   require_config_text(input);
   Settings settings(shell_arguments(input.text, input.file));
-  for (const char* key : {"--encoder-num-layers", "--decoder-num-layers", "--decoder-seq-length"}) {
-    const ForeignSetting* stack = settings.find(key);
-    if (stack != nullptr) fail(*stack, "an encoder and a decoder", "a scenario with model: { family: t5, … } by hand");
-  }
-  if (settings.find("--num-layers") == nullptr) {
+  if (first_of(settings, {"--num-layers", "--encoder-num-layers"}) == nullptr) {
     throw ScenarioError({input.file, 0, 0}, "--num-layers", "this argument is missing", "Megatron-LM's arguments");
   }
   Draft draft(input);
   draft.set("name", file_stem(input), draft.nowhere(), "");
   set_cluster(draft, size_of(settings));
   set_family(settings, draft);
+  set_stacks(settings, draft);
   set_rows(settings, "megatron", draft);
   if (number_of(draft, "plan.context") > 1) set_rows(settings, "megatron_context", draft);
   set_heads(settings, draft);

@@ -22,7 +22,8 @@ namespace {
 
 /// A line of the table.
 struct Measured {
-  double bytes = 0.0, microseconds = 0.0, bus_bandwidth = 0.0;
+  double bytes = 0.0, microseconds = 0.0, algorithm_bandwidth = 0.0, bus_bandwidth = 0.0;
+  std::string reduction, root;
   bool in_place = false;
   SourcePosition where;
 };
@@ -137,7 +138,10 @@ class OutputReader {
     Measured row;
     row.bytes = number("size", 0);
     row.microseconds = number("time", place);
+    row.algorithm_bandwidth = number("algbw", place);
     row.bus_bandwidth = number("busbw", place);
+    if (columns_.find("redop", 0)) row.reduction = cell("redop", 0);
+    if (columns_.find("root", 0)) row.root = cell("root", 0);
     row.in_place = place == 1;
     row.where = {input_.file, number_, 1};
     if (row.bytes < 1.0) return;
@@ -158,6 +162,18 @@ class OutputReader {
   int number_ = 0;
 };
 
+/// Where no program is named: reductions and roots tell some apart, what the bus carries for each byte others.
+std::string deduced_operation(const OutputReader& output, int ranks) {
+  const Measured& row = output.rows.back();
+  const double share = row.algorithm_bandwidth > 0.0 ? row.bus_bandwidth / row.algorithm_bandwidth : 0.0;
+  const bool reduces = !row.reduction.empty() && row.reduction != "none";
+  const bool rooted = !row.root.empty() && row.root != "-1";
+  if (rooted) return reduces ? "reduce" : "broadcast";
+  if (reduces && ranks > 2) return share > 1.0 ? "all_reduce" : "reduce_scatter";
+  throw ScenarioError(row.where, "workload.collective.operation", "the output does not tell what was measured",
+                      "the command line in the file, or --set workload.collective.operation=all_gather");
+}
+
 /// The catalogue's machine with as many GPUs of that name: "NVIDIA H100 80GB HBM3" is in dgx-h100.
 std::string likely_node(const std::string& name, int gpus, const SourcePosition& where) {
   const auto gpu = gpu_of_name(name);
@@ -170,8 +186,9 @@ std::string likely_node(const std::string& name, int gpus, const SourcePosition&
   const YamlNode nearest = nearest_node(told, *gpu);
   const auto has = number_behind("n" + text_at(nearest, "gpus"), "n");
   if (text_at(nearest, "gpu") == *gpu && has && *has >= gpus) return text_at(nearest, "name");
-  throw ScenarioError(where, "cluster.node", fmt::format("no machine of the catalogue has {} {}", gpus, *gpu),
-                      "--set cluster.node=FILE.yaml, changed after `foretrain hardware init --like NAME`");
+  throw ScenarioError(
+      where, "cluster.node", fmt::format("no machine of the catalogue has {} {}", gpus, *gpu),
+      fmt::format("--set cluster.node=FILE.yaml, of `foretrain hardware init --gpu {} --gpus {}`", *gpu, gpus));
 }
 
 /// A column of the table with the same value in every row.
@@ -205,12 +222,8 @@ Constants constant_cells(const OutputReader& output, const ImportInput& input) {
     set_constant(constants, "cluster.gpus_per_node", std::to_string(each));
   }
   if (!said("workload.collective.operation")) {
-    if (around.operation.empty()) {
-      throw ScenarioError(output.rows.back().where, "workload.collective.operation",
-                          "the output does not tell what was measured",
-                          "the command line in the file, or --set workload.collective.operation=all_gather");
-    }
-    set_constant(constants, "workload.collective.operation", around.operation);
+    set_constant(constants, "workload.collective.operation",
+                 around.operation.empty() ? deduced_operation(output, ranks) : around.operation);
   }
   set_constant(constants, "workload.collective.algorithm", "auto");
   return constants;

@@ -1,5 +1,6 @@
 // The hardware of a machine as NCCL found it (NCCL_TOPO_DUMP_FILE; nccl/src/graph/xml.cc and topo.cc): processors, PCIe
-// switches, GPUs with their NVLinks, network cards.
+// switches, GPUs with their NVLinks, network cards. Also what clouds give NCCL beforehand of their virtual machines
+// (NCCL_TOPO_FILE), which has no more than the places of PCI devices, by their classes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <set>
 
 #include "model/base/text.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/node_draft.hpp"
 
@@ -34,6 +36,7 @@ class TopologyReader {
     for (const pugi::xml_node cpu : root_.children("cpu")) {
       const std::string name = fmt::format("cpu{}", told_.sockets++);
       if (told_.sockets > most_sockets) fail_at(cpu, "cpu", "more than 16 processors", "a single machine");
+      note_processor(cpu);
       walk(cpu, name, 0);
     }
     if (told_.sockets == 0) fail_at(root_, "cpu", "no processor", "at least one <cpu>");
@@ -60,35 +63,109 @@ class TopologyReader {
                        input_.file);
   }
 
-  /// In the order of the file.
+  /// GPUs have the numbers that NCCL gives them, where these are 0, 1, 2, …, else those of the file's order.
   void number_gpus() {
-    for (const pugi::xpath_node& found : root_.select_nodes("//pci[gpu]")) {
-      const pugi::xml_node pci = found.node();
-      const std::string bus = pci.attribute("busid").as_string();
-      if (!gpu_numbers_.emplace(bus, told_.gpus++).second) fail_at(pci, "busid", "a second " + bus, "its own");
-      if (told_.gpus > most_gpus) fail_at(root_, "gpu", "more than 256 GPUs", "a single machine");
-      if (told_.gpus == 1) name_gpu(pci);
+    std::vector<pugi::xml_node> all;
+    for (const pugi::xpath_node& found : root_.select_nodes("//pci")) {
+      if (is_gpu(found.node())) all.push_back(found.node());
     }
-    if (told_.gpus == 0) {
+    if (all.empty()) {
       fail_at(root_, "gpu", "no GPU",
-              "at least one <gpu> in a <pci>, as NCCL_TOPO_DUMP_FILE gets it; what a cloud puts into NCCL_TOPO_FILE "
-              "has none");
+              "at least one <gpu> in a <pci>, as NCCL_TOPO_DUMP_FILE gets it, or a <pci> of class 0x0302");
     }
+    if (all.size() > most_gpus) fail_at(root_, "gpu", "more than 256 GPUs", "a single machine");
+    std::vector<int> numbers;
+    for (const pugi::xml_node pci : all) numbers.push_back(pci.child("gpu").attribute("dev").as_int(-1));
+    std::vector<int> sorted = numbers;
+    std::ranges::sort(sorted);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool regular = std::ranges::adjacent_find(sorted) == sorted.end() && sorted.front() == 0 &&
+                           sorted.back() == static_cast<int>(all.size()) - 1;
+      const int number = regular ? numbers[i] : static_cast<int>(i);
+      const std::string bus = all[i].attribute("busid").as_string();
+      if (!gpu_numbers_.emplace(bus, number).second) fail_at(all[i], "busid", "a second " + bus, "its own");
+    }
+    told_.gpus = static_cast<int>(all.size());
+    name_gpu(all.front());
     figures_ = gpu_named(draft_.scalar("gpu", told_.gpu));
     if (figures_->slot.empty()) figures_->slot = "pcie4-x16";
   }
 
-  /// By the number of its PCI device, unless the user says which it is.
+  /// A 3D controller of PCI's classes; NCCL's dumps say more of it.
+  static bool is_gpu(pugi::xml_node pci) { return pci.child("gpu") || has_class(pci, "0x0302"); }
+  /// An InfiniBand or Ethernet controller.
+  static bool is_card(pugi::xml_node pci) {
+    return pci.child("nic") || has_class(pci, "0x0207") || has_class(pci, "0x0200");
+  }
+  static bool has_class(pugi::xml_node pci, std::string_view beginning) {
+    return std::string_view(pci.attribute("class").as_string()).starts_with(beginning);
+  }
+  /// Whether something below a switch is a part of the node.
+  static bool leads_to_parts(pugi::xml_node pci) {
+    for (const pugi::xpath_node& below : pci.select_nodes(".//pci")) {
+      if (is_gpu(below.node()) || is_card(below.node())) return true;
+    }
+    return false;
+  }
+
+  /// By the number of its PCI device where the file has it, else by its compute capability, or by its slot alone.
   void name_gpu(pugi::xml_node pci) {
-    told_.where = where(pci.child("gpu"));
+    const pugi::xml_node gpu = pci.child("gpu");
+    told_.where = where(gpu ? gpu : pci);
+    if (!gpu) return name_gpu_by_slot(pci);
+    const bool amd = !gpu.attribute("gcn").empty();
     const std::string device = pci.attribute("device").as_string();
     if (const auto known = gpu_of_pci_device(device)) {
       told_.gpu = *known;
       told_.gpu_why = "PCI device " + device;
-    } else if (draft_.scalar("gpu").empty()) {
-      fail_at(pci.child("gpu"), "gpu", fmt::format("PCI device \"{}\" is no GPU that is known", device),
-              "--set gpu=NAME of `foretrain hardware list`");
+      return;
     }
+    told_.gpu_assumed = true;
+    if (amd) {
+      told_.gpu = "mi300x-192gb";
+      told_.gpu_why = fmt::format("assumed of gcn {}", gpu.attribute("gcn").as_string());
+      return;
+    }
+    const int capability = gpu.attribute("sm").as_int(0);
+    const std::vector<std::string> likely = gpus_of_capability(capability, static_cast<bool>(gpu.child("nvlink")));
+    if (likely.empty()) {
+      fail_at(gpu, "sm", fmt::format("no GPU of the catalogue has compute capability {}", capability),
+              "one that `foretrain list` has; or add it to scenarios/hardware/gpus");
+    }
+    told_.gpu = likely.front();
+    told_.gpu_why = fmt::format("assumed: sm {}; --set gpu=NAME, one of {}", capability, fmt::join(likely, ", "));
+  }
+
+  /// NVIDIA's of PCIe 3, 4 and 5 on boards with NVLink, as machines have for which clouds write such files.
+  void name_gpu_by_slot(pugi::xml_node pci) {
+    const std::string slot = stated_slot(pci);
+    const int capability = slot.starts_with("pcie3") || slot.empty() ? 70 : slot.starts_with("pcie4") ? 80 : 90;
+    told_.gpu = gpus_of_capability(capability, true).front();
+    told_.gpu_why = "assumed by its slot, nothing names it; --set gpu=NAME of `foretrain list`";
+    told_.gpu_assumed = told_.gpu_by_class = true;
+    told_.nvlinks_told = false;
+    notes_.emplace_back("The file leaves NVLinks and the speed of network cards to NCCL, which looks for itself.");
+  }
+
+  /// What is known of the processor by its vendor, family and model, those of /proc/cpuinfo.
+  static std::optional<KnownProcessors> processor_of(pugi::xml_node cpu) {
+    const std::string key = fmt::format("{} {} {}", cpu.attribute("vendor").as_string(),
+                                        cpu.attribute("familyid").as_int(), cpu.attribute("modelid").as_int());
+    for (const KnownProcessors& known : known_processors()) {
+      if (std::ranges::find(known.processors, key) != known.processors.end()) return known;
+    }
+    return std::nullopt;
+  }
+  static std::string slot_of_processor(pugi::xml_node cpu) {
+    const auto known = processor_of(cpu);
+    return known ? known->slot : "";
+  }
+
+  void note_processor(pugi::xml_node cpu) {
+    const auto known = processor_of(cpu);
+    if (!known) return;
+    told_.hierarchy = known->hierarchy;
+    told_.hierarchy_where = where(cpu);
   }
 
   void walk(pugi::xml_node parent, const std::string& part, int depth) {
@@ -97,11 +174,14 @@ class TopologyReader {
       const std::string_view kind = child.name();
       if (kind == "nic") add_cards(child, part, "");
       if (kind != "pci") continue;
-      if (const pugi::xml_node gpu = child.child("gpu")) {
-        add_gpu(child, gpu, part);
+      if (is_gpu(child)) {
+        add_gpu(child, child.child("gpu"), part);
       } else if (const pugi::xml_node nic = child.child("nic")) {
         add_cards(nic, part, slot(child));
-      } else if (!child.select_nodes(".//gpu | .//nic").empty()) {
+      } else if (is_card(child) && !told_.nvlinks_told) {
+        cards_.push_back({part, slot(child), 0.0, false});
+        told_.medium = has_class(child, "0x0207") ? "infiniband" : "ethernet";
+      } else if (leads_to_parts(child)) {
         const std::string name = fmt::format("plx{}", switches_++);
         told_.links.push_back({name, part, slot(child), 1, where(child), child.attribute("busid").as_string()});
         walk(child, name, depth + 1);
@@ -166,6 +246,7 @@ class TopologyReader {
       if (told_.card_places.size() >= 1024) break;
       told_.card_places.push_back(card.place);
       told_.card_link = card.link.empty() ? figures_->slot : card.link;
+      if (card.gigabits == 0.0) continue;  // not told
       told_.card_gigabits = card.gigabits;
       told_.gpu_direct = card.direct;
     }
@@ -185,13 +266,20 @@ class TopologyReader {
 
   /// "16.0 GT/s PCIe" over 16 lanes: pcie4-x16. Virtual machines hide it; then the GPU's own is assumed.
   [[nodiscard]] std::string slot(pugi::xml_node pci) const {
+    const std::string stated = stated_slot(pci);
+    return stated.empty() ? figures_->slot : is_gpu(pci) ? narrower_slot(figures_->slot, stated) : stated;
+  }
+  /// What hangs on a processor is no faster than this is: virtual machines make slots up.
+  static std::string stated_slot(pugi::xml_node pci) {
     const double rate = pci.attribute("link_speed").as_double(0.0);
     const int width = pci.attribute("link_width").as_int(0);
-    if (!(rate > 0.0) || width <= 0) return figures_->slot;
+    if (!(rate > 0.0) || width <= 0) return "";
     const int generation = rate > 33.0 ? 6 : rate > 17.0 ? 5 : rate > 9.0 ? 4 : 3;
     const int lanes = width >= 16 ? 16 : width >= 8 ? 8 : width >= 4 || generation == 6 ? 4 : 1;
     const std::string stated = fmt::format("pcie{}-x{}", generation, lanes);
-    return pci.child("gpu") ? narrower_slot(figures_->slot, stated) : stated;
+    const std::string most =
+        std::string_view(pci.parent().name()) == "cpu" ? slot_of_processor(pci.parent()) : std::string();
+    return most.empty() ? stated : narrower_slot(stated, most);
   }
 
   const ImportInput& input_;

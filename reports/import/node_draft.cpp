@@ -29,6 +29,14 @@ std::optional<std::pair<int, int>> slot_numbers(const std::string& slot) {
   return generation && width ? std::optional(std::pair(*generation, *width)) : std::nullopt;
 }
 
+/// A cloud's card says what it speaks; other machines may have either.
+std::string medium_of(const YamlNode& machine) {
+  const std::string card = text_at(machine, "network.nic");
+  if (card.empty()) return "";
+  return text_at(cached_yaml_file((data_directory() / "hardware" / "cards.yaml").string()),
+                 "cards." + card + ".medium");
+}
+
 std::vector<std::string> name_words(std::string_view name) {
   std::string plain = to_lower(name);
   std::ranges::replace_if(
@@ -59,24 +67,24 @@ std::string narrower_slot(const std::string& a, const std::string& b) {
   return !first || (second && carries(*second) < carries(*first)) ? b : a;
 }
 
-namespace {
-
-/// A server without PCIe switches, of the PCIe that the GPU has.
 YamlNode plain_node(const Gpu& gpu) {
   const auto slot = slot_numbers(gpu.slot);
   return catalogue_node(slot && slot->first >= 5 ? "h100-pcie-x1" : "a100-pcie-x1");
 }
 
-}  // namespace
-
 YamlNode nearest_node(const ToldNode& told, const std::string& gpu) {
+  const Gpu figures = gpu_named(gpu);
   std::optional<YamlNode> best;
   int most = -1;
   const std::string rate = told.card_gigabits ? fmt::format("{:.10g} Gbit/s", *told.card_gigabits) : "";
   for (const std::string& name : catalogue_names(list_hardware(), "node")) {
     YamlNode document = catalogue_node(name);
     if (document.at("cpu.name") == nullptr || document.at("network.latency") == nullptr) continue;
-    if (text_at(document, "gpu") != gpu) continue;
+    const std::string medium = medium_of(document), its_gpu = text_at(document, "gpu");
+    if (!told.medium.empty() && !medium.empty() && medium != told.medium) continue;
+    const bool same_class = told.gpu_by_class && its_gpu.find("sxm") != std::string::npos &&
+                            gpu_named(its_gpu).compute_capability == figures.compute_capability;
+    if (its_gpu != gpu && !same_class) continue;
     int score = 0;
     const int gpus = number_behind("n" + text_at(document, "gpus"), "n").value_or(0);
     score += gpus == told.gpus ? 16 : gpus > told.gpus ? 8 : 0;
@@ -90,7 +98,7 @@ YamlNode nearest_node(const ToldNode& told, const std::string& gpu) {
     most = score;
     best = std::move(document);
   }
-  return best ? std::move(*best) : plain_node(gpu_named(gpu));
+  return best ? std::move(*best) : plain_node(figures);
 }
 
 ToldLink socket_link(const YamlNode& nearest) {
@@ -130,6 +138,16 @@ std::vector<ToldLink> in_ranges(const std::vector<ToldLink>& links) {
   return ranges;
 }
 
+/// NVLinks as another machine of the GPU has them, of as many GPUs.
+std::vector<YamlNode> nvlinks_of(const YamlNode& machine, const ToldNode& told) {
+  std::vector<YamlNode> links;
+  const YamlNode* wiring = machine.at("wiring");
+  if (wiring == nullptr || text_at(machine, "gpus") != std::to_string(told.gpus)) return links;
+  std::ranges::copy_if(wiring->items, std::back_inserter(links),
+                       [](const YamlNode& link) { return text_at(link, "link").starts_with("nvlink"); });
+  return links;
+}
+
 void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   const auto add = [&](const ToldLink& link) {
     YamlNode entry =
@@ -143,7 +161,15 @@ void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   std::vector<ToldLink> links = told.links;
   std::ranges::stable_partition(links, [](const ToldLink& link) { return !link.type.starts_with("pcie"); });
   const std::string from = text_at(nearest, "name");
-  if (told.sockets > 1) draft.note_assumed("wiring", "links between sockets as " + from);
+  std::vector<std::string> assumed;
+  if (!told.nvlinks_told) {
+    for (YamlNode& link : nvlinks_of(nearest, told)) {
+      draft.append("wiring", std::move(link), told.where, "assumed: as " + from);
+    }
+    assumed.push_back("NVLinks");
+  }
+  if (told.sockets > 1) assumed.push_back("links between sockets");
+  if (!assumed.empty()) draft.note_assumed("wiring", fmt::format("{} as {}", fmt::join(assumed, " and "), from));
   for (const ToldLink& link : in_ranges(links)) add(link);
   const ToldLink between = socket_link(nearest);
   for (int a = 0; a < told.sockets; ++a) {
@@ -157,11 +183,12 @@ void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
 void set_processor(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   const std::string from = text_at(nearest, "name");
   for (const YamlEntry& entry : nearest.find("cpu")->value.entries) {
-    if (entry.key == "sockets") continue;
+    if (entry.key == "sockets" || (entry.key == "hierarchy" && !told.hierarchy.empty())) continue;
     draft.set("cpu." + entry.key, entry.value, draft.nowhere(), "assumed: as " + from);
   }
   draft.note_assumed("cpu", "as " + from);
   draft.set("cpu.sockets", std::to_string(told.sockets), told.where, "");
+  if (!told.hierarchy.empty()) draft.set("cpu.hierarchy", told.hierarchy, told.hierarchy_where, "family and model");
 }
 
 void set_network(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
@@ -191,6 +218,29 @@ std::optional<std::string> gpu_of_pci_device(std::string_view device) {
   return row == std::end(pci_rows) ? std::nullopt : std::optional(std::string(row->gpu));
 }
 
+int capability_of(const std::string& gpu) {
+  const YamlNode name = yaml_scalar(gpu, {gpu, 0, 0});
+  return static_cast<int>(std::lround(read_gpu(Field(name, "gpu")).compute_capability * 10.0));
+}
+
+std::vector<std::string> gpus_of_capability(int sm, bool nvlink) {
+  std::vector<std::pair<int, std::string>> ranked;
+  for (const std::string& name : catalogue_names(list_hardware(), "gpu")) {
+    const Gpu gpu = gpu_named(name);
+    const bool superchip = name.starts_with("g");  // GH200 and GB200, which have processors of their own
+    if (superchip || gpu.processor || gpu.architecture.starts_with("cdna")) continue;
+    if (std::lround(gpu.compute_capability * 10.0) != sm) continue;
+    const bool board = gpu.nvlinks > 0 && !gpu.bridged;
+    ranked.emplace_back(board == nvlink ? 0 : 1, name);
+  }
+  std::ranges::stable_sort(ranked, {}, &std::pair<int, std::string>::first);
+  std::vector<std::string> names;
+  for (const auto& [rank, name] : ranked) {
+    if (rank == ranked.front().first) names.push_back(name);
+  }
+  return names;
+}
+
 std::optional<std::string> gpu_of_name(std::string_view name) {
   const std::vector<std::string> told = name_words(name);
   const auto has = [&](std::string_view word) { return std::ranges::find(told, word) != told.end(); };
@@ -217,10 +267,12 @@ std::optional<std::string> gpu_of_name(std::string_view name) {
 
 std::string finished_node(Draft& draft, ToldNode told, std::string_view importer) {
   const YamlNode nearest = nearest_node(told, draft.scalar("gpu", told.gpu));
+  if (told.gpu_by_class && text_at(nearest, "gpu").find("sxm") != std::string::npos) told.gpu = text_at(nearest, "gpu");
   const std::string gpu = draft.scalar("gpu", told.gpu);
   draft.set("kind", "node", draft.nowhere(), "");
   draft.set("name", fmt::format("{}-x{}-imported", gpu, told.gpus), draft.nowhere(), "");
   draft.set("gpu", told.gpu, told.where, told.gpu_why);
+  if (told.gpu_assumed) draft.note_assumed("gpu", told.gpu_why);
   draft.set("gpus", std::to_string(told.gpus), told.where, "");
   set_processor(draft, told, nearest);
   if (text_at(nearest, "peer_to_peer") == "false") {

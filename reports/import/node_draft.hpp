@@ -21,11 +21,17 @@ struct ToldLink {
 
 struct ToldNode {
   int gpus = 0, sockets = 0;
-  std::string gpu;      ///< the catalogue's name
-  std::string gpu_why;  ///< how it is known
+  std::string gpu;            ///< the catalogue's name
+  std::string gpu_why;        ///< how it is known
+  bool gpu_assumed = false;   ///< nothing names it
+  bool gpu_by_class = false;  ///< a GPU of its generation on a board: which one, the machine that is most like it tells
+  std::string hierarchy;      ///< of the processors, of scenarios/hardware/processors; empty: not told
+  SourcePosition hierarchy_where;
   std::vector<ToldLink> links;
+  bool nvlinks_told = true;              ///< else they are those of the machine that is most like it
   std::vector<std::string> card_places;  ///< the part that each network card hangs on
   std::string card_link;                 ///< its slot
+  std::string medium;                    ///< of the cards: infiniband, ethernet; empty: not told
   std::optional<double> card_gigabits;
   std::optional<bool> gpu_direct;
   SourcePosition where;  ///< of what describes the GPUs
@@ -35,6 +41,9 @@ struct ToldNode {
 std::optional<std::string> gpu_of_pci_device(std::string_view device);
 /// The catalogue's GPU that a driver calls "NVIDIA GeForce RTX 4090"; nothing where it has none.
 std::optional<std::string> gpu_of_name(std::string_view name);
+/// Names of the catalogue's GPUs of a compute capability ("sm", 90 for 9.0), the likeliest first: on a board with
+/// NVLink, or cards.
+std::vector<std::string> gpus_of_capability(int sm, bool nvlink);
 /// A GPU of the catalogue, or of a file.
 Gpu gpu_named(const std::string& name);
 
@@ -43,6 +52,8 @@ YamlNode catalogue_node(const std::string& name);
 /// The machine of the catalogue that has most in common with one of this GPU: number of GPUs, network cards, sockets.
 /// Of equals a vendor's own rather than a cloud's. A plain server where no machine has the GPU.
 YamlNode nearest_node(const ToldNode& told, const std::string& gpu);
+/// A server without PCIe switches, of the PCIe that the GPU has.
+YamlNode plain_node(const Gpu& gpu);
 /// How sockets of a machine are joined: the kind of link and its count; of one socket, as those of its maker are.
 ToldLink socket_link(const YamlNode& machine);
 /// The text of a key of a file; empty where it has none.

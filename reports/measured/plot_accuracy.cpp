@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -14,20 +15,17 @@ namespace {
 
 /// Quantities of one dimension, which share a panel.
 struct DrawnQuantity {
-  std::vector<std::string_view> columns;
+  std::array<std::string_view, 3> columns;
   std::string_view title, unit;
 };
 
-const std::vector<DrawnQuantity>& drawn_quantities() {
-  static const std::vector<DrawnQuantity> all = {
-      {{"step_time"}, "Time of a training step", "s"},
-      {{"time_to_train"}, "Length of a training", "s"},
-      {{"samples_per_second", "tokens_per_second", "tokens_per_second_per_gpu"}, "Samples or tokens a second", ""},
-      {{"time"}, "Time of an operator or a collective", "s"},
-      {{"bus_bandwidth"}, "Bus bandwidth", "B/s"},
-      {{"memory_per_gpu"}, "Memory of a GPU", "B"}};
-  return all;
-}
+constexpr DrawnQuantity drawn_quantities[] = {
+    {{"step_time"}, "Time of a training step", "s"},
+    {{"time_to_train"}, "Length of a training", "s"},
+    {{"samples_per_second", "tokens_per_second", "tokens_per_second_per_gpu"}, "Samples or tokens a second", ""},
+    {{"time"}, "Time of an operator or a collective", "s"},
+    {{"bus_bandwidth"}, "Bus bandwidth", "B/s"},
+    {{"memory_per_gpu"}, "Memory of a GPU", "B"}};
 
 using Group = std::vector<Comparison>;
 
@@ -107,7 +105,7 @@ Panel to_panel(const DrawnQuantity& quantity, const std::vector<Comparison>& cas
 
 Figure to_figure(const AccuracyReport& report) {
   Figure figure;
-  for (const DrawnQuantity& quantity : drawn_quantities()) {
+  for (const DrawnQuantity& quantity : drawn_quantities) {
     Panel panel = to_panel(quantity, report.cases);
     if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
   }

@@ -58,7 +58,6 @@ std::string replay_text(const std::vector<HostMeasurement>& runs) {
 
 std::vector<Comparison> comparisons_of(const std::vector<HostMeasurement>& runs) {
   std::vector<Comparison> comparisons;
-  comparisons.reserve(runs.size());
   for (const HostMeasurement& run : runs) {
     comparisons.push_back({run.name, run.group, "time", run.median().value(), run.predicted.value()});
   }

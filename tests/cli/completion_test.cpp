@@ -86,7 +86,7 @@ TEST_CASE("Without arguments there is a page of help with examples; a slip is an
   const FilterResult second = run_program({"plot", "swep", "x.yaml"});
   CHECK(second.status == 2);
   CHECK(second.errors == "foretrain: there is no command \"plot swep\"; did you mean sweep?\n");
-  CHECK(run_program({"import", "hugging-face"}).errors.find("\"import hugging-face\"; nccl-topology, nccl-tests, ") !=
+  CHECK(run_program({"import", "hugging-face"}).errors.find("\"import hugging-face\"; nccl-topology, nvidia-smi, ") !=
         std::string::npos);
   const FilterResult hostile = run_program({"\x1B[2J"});
   CHECK(hostile.errors.find('\x1B') == std::string::npos);

@@ -7,18 +7,23 @@ namespace foretrain::test {
 TEST_CASE("A machine of one's own is written, drawn, planned for and predicted") {
   const TemporaryFolder folder;
   const std::string node = folder.file("node.yaml");
-  const FilterResult init = run_program({"hardware", "init", "mine", "--like", "l40s-x8", "-o", node});
+  const FilterResult init = run_program({"hardware", "init", "mine", "--gpu", "l40s", "--gpus", "4", "--switches", "2",
+                                         "--nics", "2", "--nic-bandwidth", "100 Gbit/s", "-o", node});
   INFO(init.errors);
   REQUIRE(init.status == 0);
-  check_has(text_of(node), {"\nname: mine ", "# The line rate of one network card, in one direction."});
-  CHECK_THAT(output_of({"plot", "topology", node, "-o", folder.file("node.svg")}), Catch::Contains("  cpu0\n  ├─ "));
+  check_has(text_of(node), {"nic_bandwidth: 100 Gbit/s ", "# The line rate of one network card, in one direction."});
+  // Two GPUs and a card on each of two switches.
+  CHECK_THAT(output_of({"plot", "topology", node, "-o", folder.file("node.svg")}),
+             Catch::Contains("  cpu0\n  ├─ plx0           pcie4-x16, 26.0 GB/s\n  │  ├─ gpu0, gpu1  "));
   CHECK_THAT(text_of(folder.file("node.svg")), Catch::Contains("gpu3") && Catch::Contains("pcie4-x16, 26.0 GB/s"));
   const std::string scenario = folder.file("first.yaml");
   output_of({"init", "--model", "gpt2", "--node", node, "-o", scenario});
   output_of({"predict", scenario, "--fidelity", "estimate"});
   // It overwrites nothing, and says what is missing.
-  CHECK(run_program({"hardware", "init", "--like", "l40s-x8", "-o", node}).status == 2);
-  CHECK_THAT(run_program({"hardware", "init"}).errors, Catch::Contains("--like"));
+  CHECK(run_program({"hardware", "init", "--gpu", "l40s", "-o", node}).status == 2);
+  CHECK_THAT(run_program({"hardware", "init"}).errors, Catch::Contains("--like NAME"));
+  CHECK_THAT(run_program({"hardware", "init", "--gpu", "l40s", "--links", "ring"}).errors,
+             Catch::Contains("write nvswitch, nvlink-mesh, nvlink-bridge or pcie"));
 }
 
 TEST_CASE("A name of the catalogue shows the tree of its machine, and a scenario the fabric between machines") {

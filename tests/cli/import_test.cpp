@@ -41,9 +41,9 @@ TEST_CASE("a trace is reported beside a prediction, packed or not") {
 
 TEST_CASE("a file that is none of its kind, or is missing, ends with status 2 and writes nothing") {
   const TemporaryFolder folder;
-  const auto wrong = run_program({"import", "nccl-topology", samples + "megatron_gpt3.sh", "-o", folder.file("out.yaml")});
+  const auto wrong = run_program({"import", "slurm", samples + "megatron_gpt3.sh", "-o", folder.file("out.yaml")});
   CHECK(wrong.status == 2);
-  CHECK_THAT(wrong.errors, Catch::Contains("megatron_gpt3.sh:1:") && Catch::Contains("XML that NCCL wrote"));
+  CHECK_THAT(wrong.errors, Catch::Contains("megatron_gpt3.sh:8:1") && Catch::Contains("no SwitchName"));
   CHECK_FALSE(std::filesystem::exists(folder.file("out.yaml")));
   CHECK(run_program({"import", "kineto", folder.file("nothing.json")}).status == 2);
   CHECK(run_program({"import", "kineto", folder.file("broken.json.gz", "\x1f\x8b\x08 no gzip")}).status == 2);

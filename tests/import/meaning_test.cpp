@@ -87,10 +87,9 @@ TEST_CASE("--set says what a file does not, and replaces what it does") {
 }
 
 TEST_CASE("--set replaces parts of machines and their lists") {
-  ImportInput input = input_of({"nccl-topology", "nccl_topology_hgx_h100.xml"});
-  input.overrides = {"gpu=rtx-4090", "gpus=1", "wiring=[{ between: [gpu0, cpu0], link: pcie3-x8 }]",
-                     "nics={ attached_to: [cpu0], link: pcie3-x8 }"};
-  const YamlNode document = parse_yaml(import_with("nccl-topology", input), "imported.yaml");
+  ImportInput input = input_of({"nvidia-smi", "nvidia_smi_one.txt"});
+  input.overrides = {"gpu=rtx-4090", "wiring=[{ between: [gpu0, cpu0], link: pcie3-x8 }]"};
+  const YamlNode document = parse_yaml(import_with("nvidia-smi", input), "imported.yaml");
   const Node node = read_node(Field(document, ""));
   CHECK(node.gpu.name == "rtx-4090");
   REQUIRE(node.links.size() == 1);
@@ -108,6 +107,31 @@ TEST_CASE("NCCL's topology becomes the same wiring") {
   CHECK(node.nic_attachment.size() == 8);
   // Each V100 has four links to its three peers: one, one and two. Both ends state them; they are counted once.
   CHECK(links_of(imported_node("nccl-topology", "nccl_topology_v100.xml"), "gpu1") == 5);
+}
+
+TEST_CASE("a topology that a cloud gives NCCL has places alone, by classes of PCI devices") {
+  const Node node = imported_node("nccl-topology", "nccl_topology_cloud.xml");
+  CHECK(node.gpu.name == "h100-sxm-80gb");  // assumed by its slot of PCIe 5
+  CHECK(node.gpus == 8);
+  CHECK(links_of(node, "gpu5") == 19);  // its slot, and eighteen NVLinks as the catalogue's machine has them
+  CHECK(links_of(node, "plx2") == 3);   // two GPUs and the socket; cards stand in a list of their own
+  CHECK(node.network.nics_per_node == 4);
+  CHECK(node.nic_attachment.size() == 4);
+}
+
+TEST_CASE("cards that share a socket with a GPU are for collectives; where none does, all are") {
+  const auto cards = [](const std::string& first, const std::string& second) {
+    const std::string matrix = fmt::format(
+        "\tGPU0\tGPU1\tmlx5_0\tmlx5_1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPIX\t{0}\t{1}\t0-31\t0\n"
+        "GPU1\tPIX\t X \t{0}\t{1}\t0-31\t0\nmlx5_0\t{0}\t{0}\t X \tSYS\nmlx5_1\t{1}\t{1}\tSYS\t X \n\n",
+        first, second);
+    const YamlNode document = parse_yaml(import_text("nvidia-smi", matrix, {"gpu=a40"}), "imported.yaml");
+    return read_node(Field(document, "")).network.nics_per_node;
+  };
+  CHECK(cards("PIX", "PHB") == 2);
+  CHECK(cards("NODE", "SYS") == 1);
+  CHECK(cards("SYS", "NODE") == 1);
+  CHECK(cards("SYS", "SYS") == 2);
 }
 
 TEST_CASE("packed traces are the same as plain ones") {

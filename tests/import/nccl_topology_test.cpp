@@ -1,5 +1,4 @@
-// NCCL's topologies at their limits: slots, and how many GPUs and processors there may be. Small ones:
-// rows/topologies.txt.
+// NCCL's topologies at their limits: slots, clouds' GPUs, and how many there may be. Small ones: rows/topologies.txt.
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 
@@ -9,8 +8,7 @@ using namespace foretrain::test;
 namespace {
 
 std::string topology(const std::string& devices) {
-  return import_text("nccl-topology", "<system version=\"1\"><cpu numaid=\"0\">" + devices + "</cpu></system>",
-                     {"gpu=a100-sxm-40gb"});
+  return import_text("nccl-topology", "<system version=\"1\"><cpu numaid=\"0\">" + devices + "</cpu></system>");
 }
 
 /// A GPU of sm 80 at bus "gN".
@@ -37,6 +35,21 @@ TEST_CASE("slots are of the PCIe whose rate they have, of lanes that a wiring kn
     const std::string slot = fmt::format("link_speed=\"{} GT/s PCIe\" link_width=\"{}\"", rate, width);
     INFO(slot);
     CHECK(word_behind(topology(gpu(0, slot)), "link") == expected);
+  }
+}
+
+TEST_CASE("a cloud's GPU is told by the rate of its slot") {
+  // Of PCIe 5 the machine of one GPU is h200-x1.
+  const std::pair<const char*, const char*> gpus[] = {{"8.0", "v100-sxm2-16gb"},
+                                                      {"9.0", "v100-sxm2-16gb"},
+                                                      {"16.0", "a100-sxm-40gb"},
+                                                      {"17.0", "a100-sxm-40gb"},
+                                                      {"32.0", "h200-sxm-141gb"}};
+  for (const auto& [rate, expected] : gpus) {
+    INFO(rate);
+    CHECK(
+        word_behind(topology(fmt::format(R"(<pci busid="g" class="0x030200" link_speed="{}" link_width="16"/>)", rate)),
+                    "\ngpu") == expected);
   }
 }
 

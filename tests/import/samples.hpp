@@ -1,5 +1,6 @@
 // The files in tests/import/data, and which importer reads each. All were written for this project in their tools'
-// formats, their figures made up, but for kineto_cpu.json, which PyTorch 1.13 wrote of a small network on a processor.
+// formats, their figures made up, but for kineto_cpu.json, which PyTorch 1.13 wrote of a small network on a processor,
+// and slurm_scontrol_22.05.txt, which Slurm 22.05.8 (`scontrol show topology`) says of machines that are not there.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,10 +22,17 @@ namespace foretrain::test {
 struct ImportSample {
   std::string_view importer, file;
 };
-inline constexpr std::array<ImportSample, 23> import_samples = {
+inline constexpr std::array<ImportSample, 30> import_samples = {
     {{"nccl-topology", "nccl_topology_hgx_h100.xml"},
      {"nccl-topology", "nccl_topology_v100.xml"},
      {"nccl-topology", "nccl_topology_virtual.xml"},
+     {"nccl-topology", "nccl_topology_cloud.xml"},
+     {"nvidia-smi", "nvidia_smi_h100.txt"},
+     {"nvidia-smi", "nvidia_smi_a100_x4.txt"},
+     {"nvidia-smi", "nvidia_smi_one.txt"},
+     {"slurm", "slurm_scontrol.txt"},
+     {"slurm", "slurm_scontrol_22.05.txt"},
+     {"slurm", "slurm_topology.conf"},
      {"nccl-tests", "nccl_tests_all_reduce.txt"},
      {"nccl-tests", "nccl_tests_all_gather.log"},
      {"kineto", "kineto_gpu.json"},

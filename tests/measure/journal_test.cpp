@@ -98,18 +98,6 @@ TEST_CASE("A file that is nothing but a torn line becomes an empty one", "[measu
   CHECK(file.text().empty());
 }
 
-TEST_CASE("Names with marks of JSON in them are found", "[measure]") {
-  const File file;
-  const std::string name = "kernel \"a\\b\" x\n";
-  {
-    Journal journal(file.path());
-    journal.append(point(name));
-    CHECK(journal.has(name));
-    CHECK_FALSE(journal.has("kernel"));
-  }
-  CHECK(Journal(file.path()).has(name));
-}
-
 TEST_CASE("A journal that cannot be written is an error that names it", "[measure]") {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "missing" / "launch.jsonl").string();

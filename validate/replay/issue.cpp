@@ -137,15 +137,6 @@ class Planner {
   IssuePlan plan_;
 };
 
-int calls_of(const Block& block) {
-  int calls = 0;
-  for (const Work& work : block.work) {
-    const auto* kernel = std::get_if<KernelWork>(&work);
-    calls += kernel != nullptr ? kernel->count : 1;
-  }
-  return calls;
-}
-
 }  // namespace
 
 IssuePlan plan_issue(const Graph& graph) { return Planner(graph).run(); }
@@ -153,8 +144,14 @@ IssuePlan plan_issue(const Graph& graph) { return Planner(graph).run(); }
 int calls_of(const Graph& graph, const IssuePlan& plan) {
   int calls = 0;
   for (const Operation& operation : plan.operations) {
-    const bool run = operation.kind == Operation::Kind::run && operation.stream >= 0;
-    calls += run ? calls_of(graph.blocks[at_index(graph.tasks[at_index(operation.task)].block)]) : 1;
+    if (operation.kind != Operation::Kind::run || operation.stream < 0) {
+      ++calls;
+      continue;
+    }
+    for (const Work& work : graph.blocks[at_index(graph.tasks[at_index(operation.task)].block)].work) {
+      const auto* kernel = std::get_if<KernelWork>(&work);
+      calls += kernel != nullptr ? kernel->count : 1;
+    }
   }
   return calls * (graph.replicated ? graph.gpus : 1);
 }

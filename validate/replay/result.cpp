@@ -26,8 +26,7 @@ JsonObject header(const Graph& graph, const std::string& status, const std::stri
 std::pair<std::string, double> describe(const Work& work) {
   if (const auto* kernel = std::get_if<KernelWork>(&work))
     return {kernel->name, kernel->predicted.value() * kernel->count};
-  if (std::holds_alternative<CopyWork>(work)) return {"copy", 0.0};
-  return {"collective", 0.0};
+  return {std::holds_alternative<CopyWork>(work) ? "copy" : "collective", 0.0};
 }
 
 std::string task_text(const Graph& graph, std::size_t number, const TaskTime& time) {
