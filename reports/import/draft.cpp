@@ -130,7 +130,7 @@ Draft::Draft(const ImportInput& input) : file_(input.file), document_(yaml_mappi
 
 std::string named(const ForeignSetting& setting) {
   if (setting.key.starts_with("--")) return setting.value.empty() ? setting.key : setting.key + " " + setting.value;
-  return setting.key + ": " + setting.value;
+  return (setting.written.empty() ? setting.key : setting.written) + ": " + setting.value;
 }
 
 void Draft::set(const std::string& key, DraftValue value, const SourcePosition& where, const std::string& comment) {

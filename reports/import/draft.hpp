@@ -19,6 +19,7 @@ struct ForeignSetting {
   std::string key;    ///< dotted, in the words of its tool
   std::string value;  ///< empty where the key stands alone (a flag of a command line)
   SourcePosition where;
+  std::string written = {};  ///< the key as the file has it, where its tool has renamed it since
 };
 
 /// "--micro-batch-size 1": how comments name a setting.

@@ -41,7 +41,7 @@ void add_toml(const toml::table& table, const std::string& path, const std::stri
     if (const toml::table* inner = value.as_table()) {
       add_toml(*inner, name, file, settings);
     } else {
-      settings.push_back({name_of_today(name), toml_text(value), toml_position(key.source(), file)});
+      settings.push_back({name_of_today(name), toml_text(value), toml_position(key.source(), file), name});
     }
   }
 }
