@@ -100,10 +100,20 @@ struct Candidate {
   Seconds latency;
   const Load* traffic = nullptr;
   double share = 1.0;
-  SyncAlgorithm stands_for = SyncAlgorithm::automatic;  ///< the name under which users ask for it; else none
 
   Seconds time(Bytes size) const { return latency + traffic->time * (size / Bytes(1.0)) / share; }
 };
+
+/// The library's name of what the call names: its rings are all its channels, in both directions, whatever the user
+/// calls them. Automatic: it has none.
+SyncAlgorithm name_in_library(const CollectiveCall& call) {
+  using enum SyncAlgorithm;
+  const SyncAlgorithm named = call.algorithm;
+  if (named == double_tree || named == in_network) return named;
+  const bool rings = named == ring || named == multi_ring || named == bidirectional_ring ||
+                     (named == naive && is_exchange(call.operation));
+  return rings ? ring : automatic;
+}
 
 class AutomaticCollective {
  public:
@@ -112,13 +122,12 @@ class AutomaticCollective {
 
   LoweredCollective lower() { return lower(fastest(expected())); }
 
-  /// The fastest of those that a name stands for.
+  /// The fastest of those that a name of the library stands for.
   std::optional<LoweredCollective> lower(SyncAlgorithm named) {
-    std::vector<Candidate> own = candidates();
-    std::erase_if(own, [&](const Candidate& candidate) { return !stands_for(candidate, named); });
+    const std::vector<Candidate> own = candidates(named);
     if (own.empty()) return std::nullopt;
     LoweredCollective lowered = lower(fastest(own));
-    lowered.chosen_algorithm = std::string(name(named));
+    lowered.chosen_algorithm = std::string(name(call_.algorithm));
     return lowered;
   }
 
@@ -126,14 +135,6 @@ class AutomaticCollective {
 
  private:
   using Way = TrafficKey::Way;
-
-  /// Its rings are all its channels, in both directions, whatever the user calls them.
-  [[nodiscard]] bool stands_for(const Candidate& candidate, SyncAlgorithm named) const {
-    using enum SyncAlgorithm;
-    const bool by_rings =
-        named == multi_ring || named == bidirectional_ring || (named == naive && is_exchange(call_.operation));
-    return candidate.stands_for == (by_rings ? ring : named);
-  }
 
   LoweredCollective lower(const Candidate& best) const {
     LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
@@ -148,18 +149,22 @@ class AutomaticCollective {
                                      [&](const Candidate& candidate) { return candidate.time(call_.size); });
   }
 
-  std::vector<Candidate> candidates() {
+  /// Those of one name, so that no constant of another is read, or with automatic all of them.
+  std::vector<Candidate> candidates(SyncAlgorithm named) {
+    using enum SyncAlgorithm;
+    const auto wanted = [named](SyncAlgorithm one) { return named == automatic || named == one; };
     std::vector<Candidate> candidates;
     if (is_exchange(call_.operation)) {
       main_ = direct_traffic();
       candidates.push_back(direct(main_));
-    } else {
+    } else if (named != in_network) {
       main_ = traffic(Way::rings, Library::ring_message);
-      add_rings(candidates);
-      if (library_.has_parallel_trees()) candidates.push_back(parallel_trees(main_));
+      if (wanted(ring)) add_rings(candidates);
+      if (named == automatic && library_.has_parallel_trees()) candidates.push_back(parallel_trees(main_));
     }
-    if (call_.operation == all_reduce) add_reductions(candidates);
-    if (network_reduces()) {
+    if (call_.operation == all_reduce && wanted(double_tree)) add_trees(candidates);
+    if (call_.operation == all_reduce && wanted(in_network)) add_node_switches(candidates);
+    if (wanted(in_network) && network_reduces()) {
       network_ = traffic(Way::network_switches, library_.in_switch_message());
       candidates.push_back(in_network_switches(network_));
     }
@@ -168,7 +173,7 @@ class AutomaticCollective {
 
   /// Inside a node NCCL takes what it expects to be fastest, its switches or its rings; between nodes the fastest.
   std::vector<Candidate> expected() {
-    std::vector<Candidate> all = candidates();
+    std::vector<Candidate> all = candidates(SyncAlgorithm::automatic);
     const auto in_switches = [this](const Candidate& candidate) { return candidate.traffic == &in_network_; };
     if (library_.in_one_node() && !library_.version().none() && std::ranges::any_of(all, in_switches)) {
       const bool expected = library_.expects_switches(busy(main_));
@@ -183,21 +188,20 @@ class AutomaticCollective {
       return;
     }
     const RingCost cost = library_.ring_in_node(busy(main_));
-    candidates.push_back({std::string("ring/") + cost.protocol, cost.latency, &main_, cost.share, SyncAlgorithm::ring});
+    candidates.push_back({std::string("ring/") + cost.protocol, cost.latency, &main_, cost.share});
   }
 
-  void add_reductions(std::vector<Candidate>& candidates) {
-    const bool several = slowest().node_count() > 1;
-    if (several && knows(trees_since)) {
-      tree_ = traffic(Way::trees, Library::tree_message);
-      for (const LibraryProtocol& protocol : library_.protocols())
-        candidates.push_back(tree_of(tree_, main_, protocol));
-    }
+  void add_trees(std::vector<Candidate>& candidates) {
+    if (library_.in_one_node() || !knows(trees_since)) return;
+    tree_ = traffic(Way::trees, Library::tree_message);
+    for (const LibraryProtocol& protocol : library_.protocols()) candidates.push_back(tree_of(tree_, main_, protocol));
+  }
+
+  void add_node_switches(std::vector<Candidate>& candidates) {
     const bool in_switches = std::ranges::all_of(library_.layouts(), &GroupLayout::in_network);
-    if (in_switches && knows(several ? node_switch_trees_since : node_switches_since)) {
-      in_network_ = traffic(Way::node_switches, library_.in_switch_message());
-      candidates.push_back(in_switch(in_network_));
-    }
+    if (!in_switches || !knows(library_.in_one_node() ? node_switches_since : node_switch_trees_since)) return;
+    in_network_ = traffic(Way::node_switches, library_.in_switch_message());
+    candidates.push_back(in_switch(in_network_));
   }
 
   [[nodiscard]] bool knows(NcclVersion since) const { return library_.version().none() || library_.version() >= since; }
@@ -279,7 +283,7 @@ class AutomaticCollective {
 
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
     return {std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol), &traffic,
-            protocol.share, SyncAlgorithm::ring};
+            protocol.share};
   }
 
   /// Two trees that each carry half the message. Over two or three nodes their cards would have less to carry than in a
@@ -291,7 +295,7 @@ class AutomaticCollective {
     const Seconds up = protocol.step * static_cast<double>(slowest().largest_node - 1) +
                        library_.tree_step(protocol, protocol.step) * library_.levels();
     Candidate tree{std::string("tree/") + protocol.name, library_.launch() + 2.0 * up, &traffic,
-                   protocol.share * std::min(1.0, traffic.time / over_channels), SyncAlgorithm::double_tree};
+                   protocol.share * std::min(1.0, traffic.time / over_channels)};
     tree.latency += first_pieces(tree, 2.0 * library_.levels() - 1.0, library_.tree_pieces(protocol.kind));
     return tree;
   }
@@ -316,7 +320,7 @@ class AutomaticCollective {
   [[nodiscard]] Seconds switch_set_up() const { return Seconds(library_.constants().nvls_us * 1e-6); }
 
   Candidate in_switch(const Load& traffic) const {
-    Candidate candidate{"nvls", library_.launch() + switch_set_up(), &traffic, 1.0, SyncAlgorithm::in_network};
+    Candidate candidate{"nvls", library_.launch() + switch_set_up(), &traffic};
     candidate.latency += first_pieces(candidate, 1.0, library_.switch_pieces());
     if (slowest().node_count() > 1) {
       candidate.name = "nvls_tree";
@@ -332,15 +336,14 @@ class AutomaticCollective {
     const LibraryProtocol simple = library_.simple();
     const bool inside = call_.operation == all_reduce && slowest().in_network;
     const Seconds at_both_ends = inside ? switch_set_up() : simple.step * (slowest().largest_node > 1 ? 2.0 : 0.0);
-    return {"collnet", library_.launch() + at_both_ends + 2.0 * library_.longest_step(simple, Seconds(0.0)), &traffic,
-            1.0, SyncAlgorithm::in_network};
+    return {"collnet", library_.launch() + at_both_ends + 2.0 * library_.longest_step(simple, Seconds(0.0)), &traffic};
   }
 
   Candidate direct(const Load& traffic) const {
     const bool exchanges = call_.operation == all_to_all;
     const int peers = exchanges ? slowest().ranks - 1 : 1;
     const Bytes message = exchanges ? call_.size / static_cast<double>(peers + 1) : call_.size;
-    Candidate candidate{"direct", library_.launch(), &traffic, 1.0, SyncAlgorithm::ring};
+    Candidate candidate{"direct", library_.launch(), &traffic};
     if (!library_.in_one_node()) {
       candidate.latency +=
           library_.exchange_between_nodes(message, peers) + library_.longest_step(library_.simple(), Seconds(0.0));
@@ -384,7 +387,9 @@ std::optional<LoweredCollective> lower_in_library(const CollectiveCall& call, co
   const bool own_schedule = algorithm_of(call.algorithm).build != nullptr, alone = call.groups.front().size() < 2;
   if (own_schedule && (alone || topology.nccl().none())) return std::nullopt;
   if (alone) return LoweredCollective{std::string(name(call.algorithm)), {}};
-  std::optional<LoweredCollective> lowered = AutomaticCollective(call, topology, calibration).lower(call.algorithm);
+  const SyncAlgorithm named = name_in_library(call);
+  if (named == SyncAlgorithm::automatic) return std::nullopt;
+  std::optional<LoweredCollective> lowered = AutomaticCollective(call, topology, calibration).lower(named);
   if (lowered || own_schedule) return lowered;
   throw ImpossiblePlan(
       "in_network needs switches that add up: NVLink SHARP inside nodes, on NVSwitches of the H100's generation and "

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/collectives/library.hpp"
@@ -31,6 +32,12 @@ int peers_of(const std::vector<Flow>& flows) {
   return static_cast<int>(most);
 }
 
+Bytes largest_message(const std::vector<Flow>& flows) {
+  Bytes largest;
+  for (const Flow& flow : flows) largest = std::max(largest, flow.bytes / flow.weight);
+  return largest;
+}
+
 /// How long the channels of a peer need for the largest message where everybody has one, inside a node.
 Seconds one_message_alone(const std::vector<Flow>& flows, int peers, const Library& library) {
   Seconds longest;
@@ -47,12 +54,22 @@ void add_losses(std::vector<LoweredCollective::Phase>& phases, const CollectiveC
   const Library library(call, topology, calibration);
   TrafficBuilder builder(topology, library.constants(), library.largest_message(), &library.hosts());
   LinkLoad load(topology);
+  // Where messages change rails is the transport's choice, of exchanges: a schedule of its own says its way, and waits
+  // for each of its phases.
+  const bool exchanges = is_exchange(call.operation), at_once = exchanges && phases.size() == 1;
   Seconds busy;
   for (LoweredCollective::Phase& phase : phases) {
     const int peers = peers_of(phase.flows);
-    phase.latency = library.launch() + library.set_up(peers) +
-                    (library.in_one_node() ? library.step_in_node(LibraryProtocolKind::simple)
-                                           : slowest_step(phase, library, topology));
+    phase.latency = library.launch();
+    if (library.in_one_node()) {
+      phase.latency += exchanges ? library.messages(largest_message(phase.flows), peers)
+                                 : library.set_up(peers) + library.step_in_node(LibraryProtocolKind::simple);
+    } else {
+      if (exchanges) phase.flows = forwarded_over_rails(std::move(phase.flows), topology);
+      phase.latency += slowest_step(phase, library, topology) +
+                       (at_once ? library.exchange_between_nodes(largest_message(phase.flows), peers)
+                                : library.set_up(peers));
+    }
     const Seconds least = one_message_alone(phase.flows, peers, library);
     for (Flow& flow : phase.flows) flow = builder.carried(flow);
     const Seconds busiest = load.busiest(phase.flows);

@@ -18,15 +18,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What every packed catalogue begins with; another number for another order of values.
+constexpr std::string_view packed_format = "foretrain catalogue 1\n";
+
 /// Takes values, or fills them in the same order.
 struct Archive {
   std::string bytes = {};
   std::optional<std::size_t> at = std::nullopt;  ///< where values are read; nothing: they are written
 
+  /// Throws UsageError where no more than that is left.
+  void require_left(std::size_t size) const {
+    if (bytes.size() - *at < size) throw UsageError("catalogue.packed is damaged");
+  }
   template <typename T>
   void number(T& value) {
     if (at) {
-      if (bytes.size() - *at < sizeof value) throw UsageError("catalogue.packed is damaged; build the program again");
+      require_left(sizeof value);
       std::memcpy(&value, bytes.data() + *at, sizeof value);
       *at += sizeof value;
     } else {
@@ -37,8 +44,9 @@ struct Archive {
     auto size = static_cast<std::uint32_t>(value.size());
     number(size);
     if (at) {
+      require_left(size);
       value = bytes.substr(*at, size);
-      *at += value.size();
+      *at += size;
     } else {
       bytes += value;
     }
@@ -56,6 +64,7 @@ void pass(Archive& archive, YamlNode& node, const std::string& file) {
   archive.number(node.kind);
   archive.number(items);
   archive.number(entries);
+  if (archive.at) archive.require_left(std::size_t{items} + entries);
   archive.text(node.scalar);
   place(node.where);
   node.items.resize(items);
@@ -69,19 +78,24 @@ void pass(Archive& archive, YamlNode& node, const std::string& file) {
 }
 
 struct PackedFile {
-  std::string name;                   ///< in its folder
-  std::int64_t size = 0, second = 0;  ///< of its text, and in which it was written
+  std::string name;                    ///< in its folder
+  std::int64_t size = 0, written = 0;  ///< of its text; FileState::modified
   std::string tree;
 };
 
 void pass(Archive& archive, PackedFile& file) {
   archive.text(file.name);
   archive.number(file.size);
-  archive.number(file.second);
+  archive.number(file.written);
   archive.text(file.tree);
 }
 
-std::int64_t second_of(const FileState& file) { return file.modified / 1'000'000'000; }
+/// Whether it is the file that was packed, or a copy: those of packages and installers keep whole seconds.
+bool is_same(const PackedFile& packed, const FileState& file) {
+  constexpr std::int64_t second = 1'000'000'000;
+  const std::int64_t written = file.modified % second == 0 ? packed.written / second * second : packed.written;
+  return packed.size == file.size && written == file.modified;
+}
 
 struct PackedCatalogue {
   std::string folder = (data_directory() / "").string();
@@ -92,9 +106,20 @@ struct PackedCatalogue {
     std::error_code unknown;
     for (const fs::path& place : {program, program / "..", data_directory() / ".."}) {
       if (!fs::exists(place / "catalogue.packed", unknown)) continue;
-      Archive archive{read_file(place / "catalogue.packed", {}), 0};
-      while (*archive.at < archive.bytes.size()) pass(archive, files.emplace_back());
+      read(place / "catalogue.packed");
       return;
+    }
+  }
+
+ private:
+  /// Nothing of a file that is unreadable, damaged or of another version.
+  void read(const fs::path& packed) {
+    try {
+      Archive archive{read_file(packed, {}), packed_format.size()};
+      if (!archive.bytes.starts_with(packed_format)) return;
+      while (*archive.at < archive.bytes.size()) pass(archive, files.emplace_back());
+    } catch (const UsageError&) {
+      files.clear();
     }
   }
 };
@@ -108,14 +133,14 @@ std::string pack_catalogue(const fs::path& folder) {
     if (name.extension() == ".yaml" && *name.begin() != "runs") names.push_back(name.string());
   }
   std::ranges::sort(names);
-  Archive all;
+  Archive all{std::string(packed_format)};
   for (const std::string& name : names) {
     const std::string path = (folder / name).string();
     const FileState state = look_at(path);
     YamlNode document = parse_yaml(read_text_file(path), path);
     Archive tree;
     pass(tree, document, path);
-    PackedFile file{name, state.size, second_of(state), std::move(tree.bytes)};
+    PackedFile file{name, state.size, state.modified, std::move(tree.bytes)};
     pass(all, file);
   }
   return std::move(all.bytes);
@@ -126,12 +151,14 @@ std::optional<YamlNode> packed_tree(const std::string& path, const FileState& fi
   if (!path.starts_with(folder)) return std::nullopt;
   const std::string name = path.substr(folder.size());
   const auto known = std::ranges::lower_bound(files, name, {}, &PackedFile::name);
-  const bool same =
-      known != files.end() && known->name == name && known->size == file.size && known->second == second_of(file);
-  if (!same) return std::nullopt;
+  if (known == files.end() || known->name != name || !is_same(*known, file)) return std::nullopt;
   YamlNode tree;
   Archive archive{known->tree, 0};
-  pass(archive, tree, path);
+  try {
+    pass(archive, tree, path);
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
   return tree;
 }
 

@@ -162,6 +162,7 @@ std::vector<Hardware> uses_of(const Hardware& hardware, const std::string& file,
   for (const MachineUse& use : uses) {
     Hardware& one = all.emplace_back(hardware);
     one.overrides = hardware.machines;
+    one.all_gpus = uses.front().used;
     one.overrides.insert(one.overrides.end(), use.overrides.begin(), use.overrides.end());
     if (uses.size() == 1) continue;
     one.label +=

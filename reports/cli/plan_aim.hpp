@@ -48,6 +48,7 @@ struct Hardware {
   std::vector<std::string> machines;   ///< overrides that say which these are
   std::vector<std::string> overrides;  ///< these, and how many of their GPUs train
   std::string label;
+  int all_gpus = 0;  ///< of a machine that may train
   std::string name;  ///< the label without how many of their GPUs train
 };
 

@@ -11,7 +11,6 @@
 #include <map>
 #include <numbers>
 #include <numeric>
-#include <optional>
 
 #include "model/base/number.hpp"
 #include "model/hardware/wiring_tree.hpp"

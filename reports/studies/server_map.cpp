@@ -78,7 +78,8 @@ MapKeys chosen_keys(const CsvTable& table, MapKeys keys) {
 std::vector<MapRow> rows_of(const CsvTable& table, const MapKeys& keys, MapFigure& figure) {
   using Column = std::optional<std::size_t>;
   const Column x = column(table, keys.x, "--x"), y = column(table, keys.y, "--y");
-  const Column panel = keys.panels.empty() ? Column() : column(table, keys.panels, "--panels");
+  Column panel;
+  if (!keys.panels.empty()) panel = column(table, keys.panels, "--panels");
   const auto algorithm = find_sync_column(table, "algorithm");
   if (!algorithm) {
     throw UsageError(
@@ -89,7 +90,7 @@ std::vector<MapRow> rows_of(const CsvTable& table, const MapKeys& keys, MapFigur
   const Column servers = find_sync_column(table, "servers"), placement = find_sync_column(table, "placement");
   std::vector<MapRow> rows;
   for (const CsvRow& cells : table.rows) {
-    const auto text = [&](Column i) { return i ? std::string(trim(cells[*i].text)) : std::string(); };
+    const auto text = [&](Column i) { return i ? std::string(trim(cells.at(i.value()).text)) : std::string(); };
     ++figure.predictions;
     const auto time = predicted_time(table, cells);
     if (!time) {

@@ -18,6 +18,7 @@ std::vector<std::string> names_between_commas(const std::string& text) {
     if (name.empty()) throw UsageError("--only " + text + ": an empty name between commas");
     names.push_back(name);
   }
+  if (names.empty()) throw UsageError("--only: names of suites are missing");
   return names;
 }
 
@@ -46,15 +47,17 @@ Options read_options(const std::vector<std::string>& words, const std::vector<co
   optind = 0;
   const int count = static_cast<int>(arguments.size()) - 1;
   int place = 0;
-  for (int found = 0; (found = getopt_long(count, arguments.data(), "o:", table.data(), &place)) != -1;) {
+  const char* const letters = known.empty() ? "" : "o:";
+  for (int found = 0; (found = getopt_long(count, arguments.data(), letters, table.data(), &place)) != -1;) {
     const std::string name = found == 'o' ? "output" : found == 0 ? table[static_cast<std::size_t>(place)].name : "";
     if (name == "output") options.folder = optarg;
     if (name == "quick") options.quick = true;
     if (name == "only") options.only = names_between_commas(optarg);
     if (name.ends_with("limit")) options.limit = seconds_in(optarg);
     if (name.empty()) {
-      throw UsageError(std::string(arguments[static_cast<std::size_t>(optind) - 1]) +
-                       ": no such option here, or not with this value; see foretrain-gpu --help");
+      const auto before = static_cast<std::size_t>(optind) - 1;
+      const std::string wrong = optopt != 0 ? std::string{'-', static_cast<char>(optopt)} : arguments[before];
+      throw UsageError(wrong + ": no such option here, or not with this value; see foretrain-gpu --help");
     }
   }
   options.files.assign(arguments.begin() + optind, arguments.end() - 1);

@@ -110,9 +110,11 @@ struct Habit {
   Habit(std::string_view dotted, const Belongs& to)
       : key(dotted),
         belongs(to),
-        section(std::ranges::find_if(
-            sections,
-            [&](const Section& one) { return dotted.starts_with(one.path) && dotted[one.path.size()] == '.'; })),
+        section(std::ranges::find_if(sections,
+                                     [&](const Section& one) {
+                                       return dotted.starts_with(one.path) &&
+                                              dotted.substr(one.path.size()).starts_with('.');
+                                     })),
         row(&keys::key_of(*section->keys, dotted.substr(section->path.size() + 1))) {}
 
   std::string_view key;
