@@ -66,9 +66,9 @@ void add_losses(std::vector<LoweredCollective::Phase>& phases, const CollectiveC
                                  : library.set_up(peers) + library.step_in_node(LibraryProtocolKind::simple);
     } else {
       if (exchanges) phase.flows = forwarded_over_rails(std::move(phase.flows), topology);
-      phase.latency += slowest_step(phase, library, topology) +
-                       (at_once ? library.exchange_between_nodes(largest_message(phase.flows), peers)
-                                : library.set_up(peers));
+      phase.latency +=
+          slowest_step(phase, library, topology) +
+          (at_once ? library.exchange_between_nodes(largest_message(phase.flows), peers) : library.set_up(peers));
     }
     const Seconds least = one_message_alone(phase.flows, peers, library);
     for (Flow& flow : phase.flows) flow = builder.carried(flow);

@@ -8,6 +8,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/own_file.hpp"
 #include "model/base/session.hpp"
 #include "model/scenario/catalogue.hpp"
@@ -64,7 +65,6 @@ void pass(Archive& archive, YamlNode& node, const std::string& file) {
   archive.number(node.kind);
   archive.number(items);
   archive.number(entries);
-  if (archive.at) archive.require_left(std::size_t{items} + entries);
   archive.text(node.scalar);
   place(node.where);
   node.items.resize(items);
@@ -81,6 +81,7 @@ struct PackedFile {
   std::string name;                    ///< in its folder
   std::int64_t size = 0, written = 0;  ///< of its text; FileState::modified
   std::string tree;
+  std::uint64_t hash = fnv_1a(tree);
 };
 
 void pass(Archive& archive, PackedFile& file) {
@@ -88,13 +89,14 @@ void pass(Archive& archive, PackedFile& file) {
   archive.number(file.size);
   archive.number(file.written);
   archive.text(file.tree);
+  archive.number(file.hash);
 }
 
-/// Whether it is the file that was packed, or a copy: those of packages and installers keep whole seconds.
+/// Whether its tree is whole, and it is the file that was packed or a copy: packages and installers keep whole seconds.
 bool is_same(const PackedFile& packed, const FileState& file) {
   constexpr std::int64_t second = 1'000'000'000;
   const std::int64_t written = file.modified % second == 0 ? packed.written / second * second : packed.written;
-  return packed.size == file.size && written == file.modified;
+  return packed.size == file.size && written == file.modified && packed.hash == fnv_1a(packed.tree);
 }
 
 struct PackedCatalogue {
@@ -154,11 +156,7 @@ std::optional<YamlNode> packed_tree(const std::string& path, const FileState& fi
   if (known == files.end() || known->name != name || !is_same(*known, file)) return std::nullopt;
   YamlNode tree;
   Archive archive{known->tree, 0};
-  try {
-    pass(archive, tree, path);
-  } catch (const UsageError&) {
-    return std::nullopt;
-  }
+  pass(archive, tree, path);
   return tree;
 }
 

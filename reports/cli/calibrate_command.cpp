@@ -302,7 +302,7 @@ void add_calibrate(CLI::App& app, ExitStatus& status) {
   command.add_flag("--quick", options.quick, "less than a minute instead of five, and less exact");
   command
       .add_option("--only", options.parts,
-                  "some parts only: memory, compute, disk, loader; gpu, or suites of it: gpu.gemm, gpu.memory, …")
+                  "some parts only: memory, disk, loader; gpu, or suites of it: gpu.gemm, gpu.memory, …")
       ->delimiter(',')
       ->type_name("PART,PART,…");
   add_text(command, "--directory", options.directory, "DIR", "measure the disk that holds this folder (default: here)");

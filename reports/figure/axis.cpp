@@ -134,20 +134,46 @@ std::vector<Tic> linear_tics(double low, double high, int most) {
 }
 
 /// Half of what a tic's label takes along x, and what is free beside it.
-double half_of(const Axis& axis, const Tic& tic) { return 0.5 * text_width(tic.label, axis.font) + 0.25 * axis.font; }
+double half_of(const Axis& axis, const Tic& tic) {
+  return 0.5 * text_width(tic.label, axis.font) + 0.25 * axis.font;
+}
 
-/// Along x, leaves out the labels that would touch the one before.
-void drop_crowded(Axis& axis, int pixels) {
-  double free = -std::numeric_limits<double>::infinity();
-  for (Tic& tic : axis.tics) {
-    if (tic.label.empty()) continue;
-    const double at = axis.place(tic.at) * pixels, half = half_of(axis, tic);
-    if (at - half < free) {
-      tic.label.clear();
-    } else {
-      free = at + half;
-    }
+/// Whether tics are as far apart as the first two, at places that increase.
+bool evenly_apart(const std::vector<double>& places) {
+  for (std::size_t i = 2; i < places.size(); ++i) {
+    if (std::abs((places[i] - places[i - 1]) - (places[1] - places[0])) > 1.0) return false;
   }
+  return places.size() > 2;
+}
+
+/// Leaves every second, third, … label, so that those which stay are evenly apart.
+void thin_out(Axis& axis, const std::vector<double>& places) {
+  double widest = 0.0;
+  for (const Tic& tic : axis.tics) widest = std::max(widest, half_of(axis, tic));
+  const auto stride = static_cast<std::size_t>(std::max(1.0, std::ceil(2.0 * widest / (places[1] - places[0]))));
+  for (std::size_t i = 0; i < axis.tics.size(); ++i) {
+    if (i % stride != 0) axis.tics[i].label.clear();
+  }
+}
+
+/// Along x, leaves out the labels that would touch another: evenly where tics are evenly apart, else the first and the
+/// last stay.
+void drop_crowded(Axis& axis, int pixels) {
+  std::vector<double> places;
+  for (const Tic& tic : axis.tics) places.push_back(axis.place(tic.at) * pixels);
+  const auto last = std::find_if(axis.tics.rbegin(), axis.tics.rend(), [](const Tic& t) { return !t.label.empty(); });
+  if (last == axis.tics.rend()) return;
+  if (evenly_apart(places)) return thin_out(axis, places);
+  const double last_at = last->at, end = axis.place(last_at) * pixels - half_of(axis, *last);
+  double free = -1e9;
+  std::erase_if(axis.tics, [&](const Tic& tic) {
+    if (tic.label.empty()) return false;
+    const double at = axis.place(tic.at) * pixels, half = half_of(axis, tic);
+    const bool first = free < 0.0;
+    if (!first && (at - half < free || (tic.at != last_at && at + half > end))) return true;
+    free = std::max(0.0, at + half);
+    return false;
+  });
 }
 
 }  // namespace

@@ -218,9 +218,25 @@ Canvas with_head(const Figure& figure, const std::vector<Panel>& panels, std::si
   return canvas;
 }
 
+/// Whether all series that end in a name look the same in every panel, so that one legend serves all.
+bool names_agree(const Figure& figure) {
+  for (const Panel& panel : figure.panels) {
+    for (const Series& one : panel.series) {
+      if (one.name.empty()) continue;
+      for (const Panel& other : figure.panels) {
+        const auto same = std::ranges::find(other.series, one.name, &Series::name);
+        if (same != other.series.end() && same->colour != one.colour) return false;
+      }
+    }
+  }
+  return true;
+}
+
 /// Lines of one colour are told apart by their places alone: their names stay at their ends, without values.
 void move_ends_to_legend(Figure& figure) {
+  bool rows = false;
   for (Panel& panel : figure.panels) {
+    rows = rows || panel.rows;
     std::map<std::string_view, int> ends;
     for (const Series& series : panel.series) ends[series.colour] += series.at_end ? 1 : 0;
     for (Series& series : panel.series) {
@@ -228,16 +244,13 @@ void move_ends_to_legend(Figure& figure) {
       series.value.clear();
     }
   }
-  if (figure.legend == Legend::beside) figure.legend = Legend::above;
+  const bool one_serves_all = (rows || figure.panels.size() > 1) && names_agree(figure);
+  figure.legend = one_serves_all ? Legend::shared : Legend::above;
 }
 
-/// As wide as is asked for, names in legends, panels below each other where they would be narrow: widths of panels
-/// follow from what their margins leave.
-Canvas printed(Figure figure) {
-  constexpr int narrowest = 60, lowest = 100, passes = 6, column = 500;
-  const int width = static_cast<int>(std::lround(figure.width_cm / 2.54 * print_pixels_per_inch));
-  const std::size_t columns = width < column ? 1 : std::min(figure.columns, figure.panels.size());
-  move_ends_to_legend(figure);
+/// So wide, with its panels in so many columns: their widths follow from what their margins leave.
+Canvas fitted(const Figure& figure, std::size_t columns, int width) {
+  constexpr int narrowest = 60, lowest = 100, passes = 6;
   std::vector<int> widths;
   for (const Panel& panel : figure.panels) widths.push_back(panel.width);
   Canvas canvas;
@@ -249,9 +262,37 @@ Canvas printed(Figure figure) {
       panels.push_back(sized(panel, widths[i], height, width));
     }
     canvas = with_head(figure, panels, columns, width);
-    const int each = (width - canvas.width) / static_cast<int>(columns);
+    const int each = (width - canvas.width) / static_cast<int>(std::min(columns, widths.size()));
     if (each == 0 || pass + 1 == passes) break;
     for (int& one : widths) one = std::max(narrowest, one + each);
+  }
+  return canvas;
+}
+
+/// Whether curves have enough of the picture.
+bool is_legible(const Canvas& canvas, int width) {
+  constexpr int least = 130;
+  int sum = 0, row = -1;
+  for (const Placed& placed : canvas.panels) {
+    if (placed.panel.width < least) return false;
+    if (row >= 0 && placed.y != row) break;
+    row = placed.y;
+    sum += placed.panel.width;
+  }
+  return canvas.width <= width && sum * 2 >= width;
+}
+
+Canvas printed(Figure figure) {
+  const int width = static_cast<int>(std::lround(figure.width_cm / 2.54 * print_pixels_per_inch));
+  Canvas canvas;
+  for (std::size_t columns = std::min(figure.columns, figure.panels.size()); columns > 0; --columns) {
+    Figure without_ends = figure;
+    move_ends_to_legend(without_ends);
+    for (const Figure& way : {figure, without_ends}) {
+      canvas = fitted(way, columns, width);
+      if (is_legible(canvas, width)) break;
+    }
+    if (is_legible(canvas, width)) break;
   }
   if (canvas.width > width) {
     throw UsageError(fmt::format("--width {:.3g} cm: too narrow for what is drawn; at least {:.1f} cm", figure.width_cm,

@@ -28,21 +28,28 @@ constexpr Importer all_importers[] = {
 }
 
 /// RFC 1952; files that are joined to one are unpacked one after the other.
-std::string unpacked(const std::string& path) {
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (!file) throw_system_error(path);
+std::string unpacked(const std::string& packed, const std::string& path) {
+  z_stream stream{};
+  constexpr int gzip_alone = 16 + MAX_WBITS;
+  if (inflateInit2(&stream, gzip_alone) != Z_OK) fail_file(path, "zlib cannot be started", "more memory");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> open(&stream, inflateEnd);
   std::array<char, 65536> piece{};
   std::string text;
-  int read = 0;
-  while ((read = gzread(file.get(), piece.data(), piece.size())) > 0) {
-    text.append(piece.data(), static_cast<std::size_t>(read));
+  std::size_t place = 0;
+  for (int status = Z_OK; status != Z_STREAM_END || place < packed.size();) {
+    if (status == Z_STREAM_END) inflateReset(&stream);
+    const std::size_t left = std::min<std::size_t>(packed.size() - place, 1U << 30U);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + place));  // zlib only reads it
+    stream.avail_in = static_cast<uInt>(left);
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    status = inflate(&stream, Z_NO_FLUSH);
+    place += left - stream.avail_in;
+    if (status != Z_OK && status != Z_STREAM_END) {
+      fail_file(path, fmt::format("broken gzip data behind byte {}", place), "the whole file as the profiler wrote it");
+    }
+    text.append(piece.data(), piece.size() - stream.avail_out);
     if (text.size() > largest_file) fail_file(path, "more than 2 GB when unpacked", "a trace of fewer steps");
-  }
-  int status = Z_OK;
-  gzerror(file.get(), &status);
-  if (read < 0 || status != Z_OK) {
-    fail_file(path, fmt::format("broken gzip data behind byte {}", gzoffset(file.get())),
-              "the whole file as the profiler wrote it");
   }
   return text;
 }
@@ -53,7 +60,7 @@ std::span<const Importer> importers() { return all_importers; }
 
 std::string read_imported_file(const std::string& path) {
   std::string bytes = read_file(path, {.bytes = largest_file});
-  return bytes.starts_with("\x1f\x8b") ? unpacked(path) : bytes;
+  return bytes.starts_with("\x1f\x8b") ? unpacked(bytes, path) : bytes;
 }
 
 void require_config_text(const ImportInput& input) {

@@ -1,6 +1,7 @@
 #include "reports/page/page.hpp"
 
 #include <boost/algorithm/string/replace.hpp>
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
@@ -144,7 +145,9 @@ PageJson page_data(const Page& page) {
     } catch (const ScenarioError& error) {
       throw ScenarioError({file}, error.key(), error.got(), error.expected());
     } catch (const PageJson::exception& error) {
-      throw ScenarioError({file}, "", error.what(), "an answer as foretrain wrote it");
+      const std::string what = error.what();  // behind "[json.exception.type_error.302] "
+      throw ScenarioError({file}, "", what.substr(std::min(what.find("] ") + 2, what.size())),
+                          "an answer as foretrain wrote it");
     }
   }
   data["comparison"] = comparison_figure(data["scenarios"]);

@@ -98,7 +98,7 @@ TEST_CASE("A report answers what it cannot take, and leaves nothing behind") {
   says({folder.file("bad.json", "{")}, "bad.json: this is no JSON");
   says({folder.file("other.json", "{}")}, "other.json: no answer of predict");
   says({folder.file("damaged.json", R"({"scenario": "a", "provenance": [], "breakdown_s": {"compute": "x"}})")},
-       "damaged.json: an answer that is damaged");
+       "damaged.json: fidelity");
   says({folder.file("none.sqlite")}, "there is no such file");
   says({folder.file("rows.jsonl")}, "reads sweeps as .csv or .sqlite");
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "model/base/hash.hpp"
 #include "model/base/statistics.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
@@ -43,12 +42,6 @@ Sampled sample(const std::function<double()>& once, const StoppingRule& rule) {
     if (now() >= end || median_uncertainty(samples.values) <= rule.target) break;
   }
   return samples;
-}
-
-double turn_of(const std::string& name, double value) {
-  std::uint64_t state = fnv_1a(name);
-  const double uniform = (static_cast<double>(split_mix(state) >> 11) + 0.5) * 0x1p-53;
-  return -std::log(uniform) / value;
 }
 
 }  // namespace foretrain

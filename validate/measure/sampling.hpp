@@ -1,5 +1,4 @@
-// Repeating a measurement until it is known well enough, or its time is up; and in which order points are measured
-// where the time may not do for all.
+// Repeating a measurement until it is known well enough, or its time is up.
 #pragma once
 
 #include <functional>
@@ -40,12 +39,5 @@ double median_uncertainty(std::vector<double> values);
 
 /// Calls `once`, which returns what it measured, as the rule says. Throws Interrupted when the user ends the work.
 Sampled sample(const std::function<double()>& once, const StoppingRule& rule);
-
-/// The point of least turn goes first. A random draw without replacement, each point's chance in proportion to its
-/// `value` (above 0): −ln(u) / value with u in (0, 1) (Efraimidis and Spirakis, "Weighted random sampling with a
-/// reservoir", Information Processing Letters 97, 2006), u from the hash of the name: the same everywhere, and for a
-/// point the same when a plan grows. Whatever the time does for, it is spent on what matters most, and on something of
-/// everything.
-double turn_of(const std::string& name, double value);
 
 }  // namespace foretrain

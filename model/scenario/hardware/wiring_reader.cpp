@@ -230,7 +230,9 @@ class WiringCheck {
   void check_lanes(std::size_t link) const {
     constexpr int most = 136;  // Intel Xeon 6 (R1S) has most of all processors of 2025: of PCIe 5
     const std::string& name = type(link).name;
-    const int lanes = number_behind(name.substr(name.rfind('x') + 1), "").value_or(0) * node_.links[link].count;
+    const std::size_t at = name.rfind("-x");
+    if (at == std::string::npos) return;
+    const int lanes = number_behind(name.substr(at), "-x").value_or(0) * node_.links[link].count;
     if (lanes <= most) return;
     fail(link, "count", fmt::format("{} lanes of PCIe between {} and {}", lanes, end_a(link).name, end_b(link).name),
          fmt::format("at most {}, as processors have", most));

@@ -222,7 +222,7 @@ Scenario read_scenario(const YamlNode& document, std::string_view default_name) 
   try {
     return read_document(document, default_name);
   } catch (const ScenarioError& error) {
-    throw_with_unknown_keys(error, document);
+    throw_with_unknown_keys(error, with_our_names(document));
   } catch (const ImpossiblePlan& error) {
     const YamlNode* node = document.at(error.key());
     throw ScenarioError(node != nullptr ? node->where : SourcePosition{}, error.key(), error.what(), "");

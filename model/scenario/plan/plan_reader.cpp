@@ -131,8 +131,9 @@ void check_training_plan(const MappingReader& keys, const TrainWorkload& train, 
                 "zero: 3, or leave the key out");
   }
   const auto offload = keys.find("offload");
-  for (const Field& item : offload && offload->is_sequence() ? offload->list() : std::vector<Field>()) {
-    item.fail_if(item.text() == "none" && plan.offload.any(), "none beside other words",
+  const std::vector<Field> offloaded = offload ? offload->list_or_one() : std::vector<Field>();
+  for (const Field& item : offloaded) {
+    item.fail_if(item.text() == "none" && offloaded.size() > 1, "none beside other words",
                  "none alone, or the other words");
   }
   if (const auto sync = keys.find("sync")) check_sync(sync->mapping(keys::sync), plan.sync);

@@ -269,7 +269,7 @@ void check_refusals(const MappingReader& file, const Training& training) {
                       source = refusal["source"].text();
     const When when = read_when(refusal.find("when"));
     const YamlNode* guilty = training.document.at(key);
-    if (guilty == nullptr || guilty->scalar == "1" || !holds(when, training)) continue;
+    if (guilty == nullptr || number_behind(guilty->scalar, "").value_or(1) < 2 || !holds(when, training)) continue;
     throw ScenarioError(guilty->where, key, fmt::format("{} refuses this: {}", file["name"].text(), source), instead);
   }
 }
