@@ -35,9 +35,10 @@ std::string read_text_file(const std::filesystem::path& path, std::uintmax_t lim
 /// (character_length of utf8.hpp).
 void require_text(std::string_view content, const std::string& file);
 
-/// Replaces the file in one step, with its permissions: writes a hidden file under a name that no other has, and renames
-/// that. Throws UsageError when this fails (unwritable folder, full disk), leaving neither the temporary file nor a
-/// changed target. A target that exists and is no regular file (/dev/stdout, /dev/full, a pipe) is written directly.
+/// Replaces the file in one step, with its permissions: writes a hidden file under a name that no other has, and
+/// renames that. Throws UsageError when this fails (unwritable folder, full disk), leaving neither the temporary file
+/// nor a changed target. A target that exists and is no regular file (/dev/stdout, /dev/full, a pipe) is written
+/// directly.
 void write_file(const std::filesystem::path& path, std::string_view content);
 /// The same for a long text: what next() gives, until that is empty.
 using NextPiece = std::function<std::string_view()>;

@@ -19,9 +19,8 @@ void fail_if(const Scenario& scenario, bool wrong, std::string_view key, std::st
              std::string_view expected);
 /// The same with texts that are made of values.
 template <typename... Args>
-  requires(sizeof...(Args) > 0)
-void fail_if(const Scenario& scenario, bool wrong, std::string_view key, Format<Args...> got, Format<Args...> expected,
-             const Args&... args) {
+requires(sizeof...(Args) > 0) void fail_if(const Scenario& scenario, bool wrong, std::string_view key,
+                                           Format<Args...> got, Format<Args...> expected, const Args&... args) {
   if (wrong) fail(scenario, key, fmt::format(got, args...), fmt::format(expected, args...));
 }
 
