@@ -90,8 +90,8 @@ class Field {
   void fail_if(bool wrong, std::string_view got, std::string_view expected) const;
   /// The same with texts that are made of values.
   template <typename... Args>
-    requires(sizeof...(Args) > 0)
-  void fail_if(bool wrong, Format<Args...> got, Format<Args...> expected, const Args&... args) const {
+  requires(sizeof...(Args) > 0) void fail_if(bool wrong, Format<Args...> got, Format<Args...> expected,
+                                             const Args&... args) const {
     if (wrong) fail(fmt::format(got, args...), fmt::format(expected, args...));
   }
 
@@ -155,9 +155,8 @@ class MappingReader {
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
   void fail_if(bool wrong, std::string_view key, std::string_view got, std::string_view expected) const;
   template <typename... Args>
-    requires(sizeof...(Args) > 0)
-  void fail_if(bool wrong, std::string_view key, Format<Args...> got, Format<Args...> expected,
-               const Args&... args) const {
+  requires(sizeof...(Args) > 0) void fail_if(bool wrong, std::string_view key, Format<Args...> got,
+                                             Format<Args...> expected, const Args&... args) const {
     if (wrong) fail(key, fmt::format(got, args...), fmt::format(expected, args...));
   }
   /// Complains about the first of these keys that is stated.

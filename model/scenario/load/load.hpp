@@ -24,8 +24,8 @@ Scenario load_scenario_text(std::string_view text, const std::string& file_name,
 /// The document that load_scenario reads, its overrides applied.
 YamlNode scenario_document(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
-/// Calls keys by our names; of two names of one key, what the command line or a table states holds. Throws ScenarioError
-/// where one file states both.
+/// Calls keys by our names; of two names of one key, what the command line or a table states holds. Throws
+/// ScenarioError where one file states both.
 YamlNode with_our_names(YamlNode document);
 
 /// The same from a document, whose overrides are already applied.
