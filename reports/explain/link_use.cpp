@@ -37,7 +37,8 @@ Carried carried_by_background(const Scenario& scenario, const Topology& topology
   Carried carried;
   for (const Flow& route : background_flows(scenario.background, topology)) {
     if (!is_finite(route.most_rate)) continue;
-    for (const LinkId link : topology.route(route.source, route.destination).links) carried[link] += route.most_rate * time;
+    for (const LinkId link : topology.route(route.source, route.destination).links)
+      carried[link] += route.most_rate * time;
   }
   return carried;
 }

@@ -1,7 +1,7 @@
 #include "reports/page/page.hpp"
 
-#include <boost/algorithm/string/replace.hpp>
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <initializer_list>
 #include <utility>
 

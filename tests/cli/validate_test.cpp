@@ -122,8 +122,7 @@ TEST_CASE("Of two ways the better one is found, or told where it is not") {
   const std::string right = folder.file("right.csv", header + "a,sync-ring-4,ring,16 ms\nb,sync-ring-4,tree,70 ms\n");
   const std::string wrong = folder.file("wrong.csv", header + "a,sync-ring-4,ring,70 ms\nb,sync-ring-4,tree,16 ms\n");
   const std::string key = "workload.collective.algorithm";
-  const json pairs =
-      json::parse(output_of({"validate", "--cases", right, "--pairs", key, "--json"}))["pairs"];
+  const json pairs = json::parse(output_of({"validate", "--cases", right, "--pairs", key, "--json"}))["pairs"];
   CHECK(pairs["n"] == 1);
   CHECK(pairs["right"] == 1);
   CHECK(pairs["share"] == 1.0);

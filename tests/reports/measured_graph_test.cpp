@@ -1,7 +1,6 @@
 // Replays of task graphs beside their predictions. Every number here is made up for the tests; none was measured.
 #include "reports/measured/measured_graph.hpp"
 
-
 #include "model/base/error.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"

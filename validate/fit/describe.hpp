@@ -35,8 +35,8 @@ std::string gpu_name(const MeasuredGpu& gpu);
 /// Each figure states its source.
 std::string gpu_document(const MeasuredGpu& gpu, const MeasuredFigures& figures);
 
-/// The whole machine as `kind: node`, the same, GPUs inline, or by name where the catalogue knows them. `cpu` is the `cpu:` of a
-/// detected hardware file; without, a plain server is assumed, and said so.
+/// The whole machine as `kind: node`, the same, GPUs inline, or by name where the catalogue knows them. `cpu` is the
+/// `cpu:` of a detected hardware file; without, a plain server is assumed, and said so.
 std::string node_document(const Machine& machine, const MeasuredFigures& figures, const YamlNode* cpu = nullptr);
 
 }  // namespace foretrain

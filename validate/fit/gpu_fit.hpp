@@ -61,7 +61,7 @@ struct GpuCalibration {
   std::vector<PointPair> pairs;
   std::vector<MeasuredMatmul> measured_matmuls;  ///< empty where they do not help points held out
   std::string matmul_note;                       ///< what became of the table, in words
-  std::vector<std::string> notes;  ///< points that do not steer a search, and why
+  std::vector<std::string> notes;                ///< points that do not steer a search, and why
   std::map<std::string, SuiteCount> suites;
   std::vector<std::string> not_understood;
 };
