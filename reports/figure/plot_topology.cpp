@@ -301,14 +301,18 @@ class Sheet {
     if (part.kind == VertexKind::nic) kind.name = "network card";
   }
 
-  /// Lines lie below boxes: they go from middle to middle. Within the first row they are arcs above it, within others
-  /// below.
+  /// From edge to edge of two boxes. Within the first row lines are arcs above it, within others below.
   void draw(const Wire& wire) {
     const auto a = middles_.find({wire.from_row, wire.from}), b = middles_.find({wire.to_row, wire.to});
     if (a == middles_.end() || b == middles_.end()) return;
-    const double arc = std::min(box_height / 2 + 6.0 + 0.18 * std::abs(a->second.x - b->second.x), room_of_arcs);
-    const bool within = wire.from_row == wire.to_row;
-    add_line(panel_.series, wire.name, a->second, b->second, !within ? 0.0 : wire.from_row == 0 ? arc : -arc);
+    const bool within = wire.from_row == wire.to_row, is_first = wire.from_row == 0;
+    const auto edge_of = [&](Point middle, bool below) {
+      return Point{middle.x, middle.y + (below ? -1.0 : 1.0) * box_height / 2};
+    };
+    const Point from = edge_of(a->second, within ? !is_first : wire.from_row < wire.to_row);
+    const Point to = edge_of(b->second, within ? !is_first : wire.to_row < wire.from_row);
+    const double arc = std::min(6.0 + 0.18 * std::abs(to.x - from.x), room_of_arcs - box_height / 2);
+    add_line(panel_.series, wire.name, from, to, !within ? 0.0 : is_first ? arc : -arc);
   }
 
   const Drawing& drawing_;
