@@ -1,8 +1,7 @@
 // Collectives as NCCL carries them out: the fastest of what it would try, under the protocols LL, LL128 and Simple.
 //
-//   all-reduce                    rings; trees between nodes; reductions in the nodes' switches (NVLS), with
-//                                 trees between nodes; reductions in the network's switches (CollNet), where
-//                                 cluster.network says so
+//   all-reduce                    rings; trees between nodes; the nodes' switches (NVLS), with trees between nodes;
+//                                 the network's switches (CollNet), where cluster.network says so
 //   all-gather, reduce-scatter    rings; parallel trees (PAT); the network's switches
 //   broadcast, reduce             rings
 //   all-to-all, send-receive      messages between pairs, over the receiver's rail (PXN)
@@ -11,8 +10,7 @@
 //   inside one      Library::ring_in_node, under the protocol that NCCL's own model of itself prefers
 //
 // The bandwidth is that of the busiest link when NCCL's channels are laid over the topology (traffic.cpp): rings over
-// all NVLink lanes or switch ports, every network card used. Step counts are those of NCCL's own model
-// (src/graph/tuning.cc); times and shares are the library's (library.hpp), as for every named algorithm.
+// all NVLink lanes or switch ports, every network card used. Step counts: src/graph/tuning.cc of NCCL.
 
 #include <algorithm>
 #include <functional>
@@ -38,8 +36,7 @@ namespace {
 
 using enum CollectiveOperation;
 
-// What the library can do from which version on. Release notes: 2.4.2 "tree-based algorithms for all-reduce", 2.6.4
-// "in-network collectives (beta)", 2.18.1 "inter-node algorithms for NVLink SHARP" (inside a node it is there before);
+// From which version on. Release notes: 2.4.2 (trees), 2.6.4 (CollNet), 2.18.1 (NVLS between nodes; inside before);
 // 2.20.3 has gathers and scatters by CollNet (src/graph/tuning.cc, iallgather; release notes of SHARP 3.5.2).
 constexpr NcclVersion trees_since{2, 4}, network_switches_since{2, 6}, node_switches_since{2, 17},
     node_switch_trees_since{2, 18}, network_gathers_since{2, 20};
