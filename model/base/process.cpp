@@ -68,13 +68,11 @@ Process::Process(const Program& program) {
   sigemptyset(&interruptions);
   sigaddset(&interruptions, SIGINT);
   posix_spawnattr_setsigdefault(&attributes, &interruptions);
-  const int group = program.own_group ? POSIX_SPAWN_SETPGROUP : 0;
-  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | group));
-  const std::string& file = program.file.empty() ? program.command.front() : program.file;
-  const int error = posix_spawnp(&number_, file.c_str(), &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const int error = posix_spawnp(&number_, arguments.front(), &actions, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw_system_error(file, error);
+  if (error != 0) throw_system_error(program.command.front(), error);
 }
 
 Process Process::copy(const std::function<void()>& work) {

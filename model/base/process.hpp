@@ -47,11 +47,9 @@ struct ProcessEnd {
 /// A program to be started.
 struct Program {
   std::vector<std::string> command;  ///< the program, found on PATH, and its arguments
-  std::string file = {};             ///< the program's file, where the command calls it otherwise
   /// Of this process, and their numbers in the program; those of other numbers are closed where they say so
   /// (O_CLOEXEC).
   std::vector<std::pair<int, int>> descriptors = {};
-  bool own_group = false;  ///< what the terminal sends then reaches this process alone
 };
 
 /// A child of this process, which it does not outlive: it is killed when this object goes.

@@ -91,7 +91,7 @@ class FaultCheck {
                  fmt::format("one such as {}", fmt::join(names.begin(), names.begin() + few, ", ")));
   }
 
-  /// What is left of each node must hold together, and reach the fabric.
+  /// Each node must stay connected without its failed links, and reach the fabric.
   [[nodiscard]] Problem check_ways() {
     std::vector<int> checked;
     for (std::size_t i = cluster_.faults.size(); i-- > 0;) {

@@ -1,4 +1,4 @@
-// What a result rests on.
+// Provenance of a result.
 #include <algorithm>
 #include <string_view>
 #include <variant>

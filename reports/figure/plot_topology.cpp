@@ -25,7 +25,7 @@ namespace {
 // Pixels.
 constexpr int screen_width = 760, margins_in_print = 2 * 28, font = 10, narrowest_part = 17;
 constexpr double row_step = 62.0, box_height = 22.0, between_boxes = 3.0, widest_box = 110.0, edge = 4.0;
-constexpr double words_share = 0.3;  ///< of the width, for what is told of a fabric's levels
+constexpr double words_share = 0.3;  ///< of the width, for the descriptions of a fabric's levels
 
 constexpr int left_out = -1;
 

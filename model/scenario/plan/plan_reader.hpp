@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-/// A training's plan as it is stated: what is left out is as in a new Plan.
+/// A training's plan as stated; keys that are not stated keep the values of a new Plan.
 Plan read_stated_plan(const Field& field);
 
 /// The rest of it, once its framework's settings are known: data is what the other factors leave of the GPUs. `taken`

@@ -215,7 +215,6 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
   const RankLayout layout(scenario.plan, scenario.cluster);
   const RankClasses whole = RankClasses::one_per_stage(scenario.plan.pipeline, layout.stage_of_gpu());
   builder.build(whole);
-  if (symmetry == Symmetry::assumed) return;
   const std::vector<double> speeds = speeds_of(scenario, topology, whole.lane_of_rank.size());
   const Division division = divide(builder.transfers(), whole, speeds, scenario, topology, symmetry);
   if (division.classes) builder.build(*division.classes);

@@ -31,9 +31,8 @@ struct GroupedTransfer {
   std::vector<Part> parts;
 };
 
-/// Whether ranks that behave alike share a class: the same results, sooner. assumed: all ranks of a stage do, whether
-/// they behave alike or not; for bounds.
-enum class Symmetry { ignored, used, assumed };
+/// Whether ranks that behave alike share a class: the same results, sooner.
+enum class Symmetry { ignored, used };
 
 struct RankClasses {
   /// A class of ranks; one of them stands for all.

@@ -65,7 +65,7 @@ struct PassCalls {
   bool hidden_by_others = false;
   double hiding = 0.0;               ///< else, share of the pass's kernels that hide them
   std::vector<InsideCall> all = {};  ///< of the three lists, by what they are
-  /// What is left of that share beside those `behind` products.
+  /// Share of the kernels that hide those `beside`: less what the calls `behind` products take.
   [[nodiscard]] double share_beside() const {
     double free = 1.0;
     for (const Behind& call : behind) free -= call.share;

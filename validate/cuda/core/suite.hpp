@@ -39,7 +39,7 @@ struct SuiteProgress {
   std::atomic<unsigned> signs;       ///< of life: counts up when a point begins or ends
   ShortText at_work;                 ///< the point that it may end with: begun, or failed; "" for none
   ShortText fatal;                   ///< why it gave up
-  bool late;                         ///< the time was up: what is left is for the next run
+  bool late;                         ///< the time was up: the next run measures the rest
   bool throttled;                    ///< the device lowered its clocks by heat or for want of power
   unsigned long long memory_errors;  ///< uncorrectable ones while it ran
 };
