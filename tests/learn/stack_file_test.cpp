@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "model/scenario/load/load.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/load/load.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "tests/catch.hpp"
 #include "validate/learn/likely.hpp"
