@@ -218,11 +218,6 @@ std::optional<std::string> gpu_of_pci_device(std::string_view device) {
   return row == std::end(pci_rows) ? std::nullopt : std::optional(std::string(row->gpu));
 }
 
-int capability_of(const std::string& gpu) {
-  const YamlNode name = yaml_scalar(gpu, {gpu, 0, 0});
-  return static_cast<int>(std::lround(read_gpu(Field(name, "gpu")).compute_capability * 10.0));
-}
-
 std::vector<std::string> gpus_of_capability(int sm, bool nvlink) {
   std::vector<std::pair<int, std::string>> ranked;
   for (const std::string& name : catalogue_names(list_hardware(), "gpu")) {

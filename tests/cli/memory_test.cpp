@@ -33,8 +33,4 @@ TEST_CASE("A GPU's memory over the step is drawn, twice the same") {
   CHECK(text("one.svg") == text("two.svg"));
 }
 
-TEST_CASE("Memory is a matter of training") {
-  check_refused({"memory", ring_of_four}, {"workload", "nothing that is trained"});
-}
-
 }  // namespace foretrain::test

@@ -60,18 +60,6 @@ TEST_CASE("Several files give an array in their order") {
   CHECK(results[1] == predict_json({"sync-through-cpu"}));
 }
 
-TEST_CASE("--set replaces a value, and leaves the file alone") {
-  // Half of the message takes half of the time.
-  const json whole = predict_json({ring_of_four});
-  const json half = predict_json({"--set", "workload.collective.size=80 MB", ring_of_four});
-  CHECK(half["time_s"].get<double>() == Approx(whole["time_s"].get<double>() / 2.0).epsilon(0.01));
-}
-
-TEST_CASE("Help and version are answers") {
-  check_has(output_of({"--help"}), {"predict", "sweep", "validate", "plot", "scenarios", "hardware", "models"});
-  output_of({"--version"});
-}
-
 TEST_CASE("A full disk is an error") {
   for (const char* arguments : {"predict sync-ring-4", "predict sync-ring-4 --json", "--help", "predict --help",
                                 "--version", "complete -- pre", "scenarios list", "keys"}) {

@@ -68,13 +68,4 @@ TEST_CASE("Collectives, operators and task lists read as expected", "[golden]") 
   CHECK(text == golden("other_workloads.txt", text));
 }
 
-TEST_CASE("The accuracy of groups reads as expected", "[golden]") {
-  const std::vector<Comparison> comparisons = {{"a1", "alpha", "step_time", 1.0, 1.1},
-                                               {"a2", "alpha", "step_time", 2.0, 1.9},
-                                               {"b1", "beta", "samples_per_second", 100.0, 120.0}};
-  const std::vector<FailedCase> failed = {{"c1", "unknown GPU"}, {"c2", "unknown GPU"}, {"c3", "does not divide"}};
-  const std::string text = to_text(accuracy_report(comparisons, failed, 0), {.verbose = true});
-  CHECK(text == golden("accuracy.txt", text));
-}
-
 }  // namespace foretrain::test

@@ -238,32 +238,3 @@ TEST_CASE("a forward and a backward pass together hide each other's collectives 
   CHECK(pieces[1].transfers == std::vector{8, 9});
   CHECK((pieces[0].beside && pieces[1].beside));
 }
-
-TEST_CASE("Two chunks a stage send every activation over three boundaries each way instead of one") {
-  // GPT-2 on two of four GPUs behind links of 16 GB/s: chunks in the order 0 1 0 1 of stages have three boundaries. A
-  // micro-batch of 8 x 1,024 tokens is 8 x 1,024 x 768 numbers of two bytes, 12.58 MB; eight of them go there and back.
-  const auto sent = [](const char* interleave) {
-    const BuiltStep built(load_scenario_text(R"(
-cluster: { node: pcie-switch-16gbps-x4, nodes: 1, gpus_per_node: 2 }
-workload:
-  train: { model: gpt2, global_batch: 64, micro_batch: 8, precision: bf16, optimizer: adamw }
-plan: { pipeline: 2 }
-)",
-                                             "two.yaml", {std::string("plan.interleave=") + interleave}));
-    const StepGraph graph = step_graph(built.step);
-    const Execution execution = run(graph.graph);
-    const StepGraph::Times times = times_of(graph, execution);
-    Seconds all;
-    for (const auto& [name, time] : communication_of(built.step, graph, execution, breakdown_of(built.step, times))) {
-      if (name != "waiting for other ranks") all += time.total;
-    }
-    return std::pair{graph.transfers.size(), all.value()};
-  };
-  constexpr double message = 8.0 * 1024 * 768 * 2 / 16e9;
-  const auto [plain, plain_time] = sent("1");
-  CHECK(plain == 2 * 8);
-  CHECK(plain_time == Approx(2 * 8 * message).epsilon(0.02));
-  const auto [chunked, chunked_time] = sent("2");
-  CHECK(chunked == 2 * 3 * 8);
-  CHECK(chunked_time == Approx(2 * 3 * 8 * message).epsilon(0.02));
-}
