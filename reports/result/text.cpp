@@ -280,7 +280,7 @@ std::string traits_section(const Result& result, bool verbose) {
     return assumed > 0 ? line("Assumed", text + ", which nobody states; --verbose lists them all") : "";
   }
   static constexpr std::array<std::string_view, names_of<Trait::From>.size()> whose = {"stated", "the trainer's",
-                                                                                       "assumed"};
+                                                                                       "assumed", "stated"};
   TextTable table("llll");
   for (const Trait& t : train->traits) {
     table.add_row({t.key, t.value, std::string(whose[static_cast<std::size_t>(t.from)]), t.source});

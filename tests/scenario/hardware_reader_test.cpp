@@ -87,21 +87,6 @@ TEST_CASE("Every figure has its source; what a scenario states is an assumption"
   CHECK(constant(catalogue.constants, "a100-sxm-80gb.sms").kind == ConstantKind::datasheet);
 }
 
-TEST_CASE("Every node of the catalogue can be read and says where its figures come from") {
-  for (const CatalogueEntry& entry : list_hardware()) {
-    if (entry.kind != "node") continue;
-    INFO(entry.name);
-    const Node node = read(entry.name);
-    CHECK(node.name == entry.name);
-    CHECK_FALSE(entry.description.empty());
-    CHECK_FALSE(node.constants.empty());
-    for (const Constant& figure : node.constants) {
-      INFO(figure.name);
-      CHECK_FALSE(figure.source.empty());
-    }
-  }
-}
-
 TEST_CASE("A machine's file may be another's with changes, which may itself be one") {
   // p4de over TCP is p4d over TCP with other GPUs, which is p4d with other cards.
   const Node node = read("p4de.24xlarge-tcp");

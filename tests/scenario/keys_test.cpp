@@ -301,6 +301,36 @@ TEST_CASE("Dotted keys and their words are listed for whoever completes them") {
   CHECK(keys::words_of("cluster.nodes").empty());
 }
 
+TEST_CASE("Every row of a training's tables has a value that says where it comes from") {
+  const Scenario scenario = load_scenario_text(
+      "cluster: { node: dgx-h100, nodes: 2 }\nworkload: { train: { model: gpt2, global_batch: 64 } }\n"
+      "plan: { tensor: 2, trainer: fsdp }\n",
+      "own.yaml", {"plan.sync.bucket=10 MB"});
+  std::map<std::string, Trait> resolved;
+  for (const Trait& value : resolved_values(scenario)) CHECK(resolved.emplace(value.key, value).second);
+  for (const auto& [path, table] : {std::pair("cluster", &keys::cluster), std::pair("cluster.network", &keys::network),
+                                    std::pair("plan", &keys::plan), std::pair("plan.sync", &keys::sync),
+                                    std::pair("workload.train", &keys::train)}) {
+    for (const keys::Key& key : table->keys) {
+      const std::string dotted = join_path(path, key.name);
+      if (dotted == "cluster.network" || dotted == "plan.sync") continue;  // told key by key
+      INFO(dotted);
+      REQUIRE(resolved.contains(dotted));
+      CHECK_FALSE((resolved.at(dotted).value.empty() || resolved.at(dotted).source.empty()));
+    }
+  }
+  const auto told = [&](const char* key) {
+    const Trait& value = resolved.at(key);
+    return fmt::format("{} {} {}", value.value, name(value.from), value.source);
+  };
+  CHECK(told("plan.tensor") == "2 scenario own.yaml:3:17");
+  CHECK(told("plan.sync.bucket") == "10 MB command_line --set plan.sync.bucket=10 MB");
+  CHECK(told("plan.zero").starts_with("3 trainer fsdp: "));
+  CHECK(told("plan.data") == "8 assumed what tensor, pipeline and context leave");
+  CHECK(told("cluster.network.nic_bandwidth") == "400 Gbit/s assumed the node's");
+  CHECK(told("plan.schedule") == "1f1b assumed 1f1b; interleaved with interleave");
+}
+
 TEST_CASE("All unknown keys of a file are told at once, each with what was meant") {
   const std::string text =
       "cluster: { node: dgx-h100, num_nodes: 2 }\n"

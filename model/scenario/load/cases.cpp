@@ -127,7 +127,7 @@ YamlNode document_of(const Case& row) {
   YamlNode document = yaml_mapping(row.where);
   if (!row.base.empty()) {
     const YamlNode name = yaml_scalar(row.base, row.base_where);
-    document = cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "base")).string());
+    document = cached_yaml_file(catalogue_file(Catalogue::run, Field(name, "base")).string());
   }
   for (const Override& change : row.overrides) apply_override(document, change);
   return document;
