@@ -119,9 +119,8 @@ void read_shape_keys(Shape& shape, const Field& field, BytesPerSecond card, Figu
 using Shape = decltype(Fabric::shape);
 
 Shape read_kind(const Field& field) {
-  const std::vector<Shape> shapes = {SingleSwitch{}, FatTree{}, Dragonfly{}, Torus{}, Sites{}};
-  std::vector<std::string_view> words;
-  for (const Shape& shape : shapes) words.push_back(std::visit([](const auto& of) { return of.word; }, shape));
+  const Shape shapes[] = {SingleSwitch{}, FatTree{}, Dragonfly{}, Torus{}, Sites{}};
+  const auto words = keys::key_of(keys::fabric, "kind").value.forms().front().words;  // in the same order
   if (!field.is_mapping()) field.fail("no fabric", "a name, or { kind: fat_tree, … }");
   const auto stated = field.find("kind");
   if (!stated) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));

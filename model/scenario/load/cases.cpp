@@ -51,8 +51,8 @@ MeasuredQuantity measured_by(const CsvCell& column) {
 }
 
 void check_column(const CsvCell& column) {
-  const std::vector<std::string> sections = {"name", "description", "cluster", "workload",
-                                             "plan", "background",  "jobs",    "calibration"};
+  std::vector<std::string> sections;
+  for (const keys::Key& key : keys::scenario.keys) sections.emplace_back(key.name);
   const std::string& text = column.text;
   if (text.starts_with(measured_prefix)) static_cast<void>(measured_by(column));
   const std::string first = text.substr(0, text.find('.'));
