@@ -73,7 +73,7 @@ TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& mod
                  "a network of layers, or leave the key out");
   }
   TrainerCode code;
-  code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
+  code.kernels = cluster.node.gpu.processor ? KernelSet::plain : KernelSet::fused;
   train.fill(code);
   complete_code(code);
   return code;
