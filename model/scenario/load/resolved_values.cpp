@@ -27,6 +27,7 @@ class Resolver {
     const bool stated_alone = mapping.node.find("preset") != nullptr || mapping.node.find("hf") != nullptr ||
                               mapping.known.front() == keys::workload.keys.data();
     for (const keys::Key* key : mapping.known) {
+      if (*std::ranges::find(mapping.known, key->name, &keys::Key::name) != key) continue;  // of two variants
       const std::string path = join_path(mapping.path, key->name);
       const YamlEntry* entry = mapping.node.find(key->name);
       if (entry == nullptr) {
@@ -55,7 +56,7 @@ class Resolver {
       add({nothing, path, keys::keys_of(key.value.all[0], "")});
     } else {
       const std::string held = held_by(key), usual = usual_of(key);
-      const std::string value = !held.empty() ? held : usual.empty() ? "none" : usual;
+      const std::string value = !held.empty() ? held : usual.empty() || usual.starts_with("needed") ? "none" : usual;
       values_.push_back({path, value, Trait::From::assumed, value == usual || usual.empty() ? "without it" : usual});
     }
   }
@@ -74,7 +75,7 @@ class Resolver {
     const Network& network = scenario_.cluster.network;
     const auto* train = std::get_if<TrainWorkload>(&scenario_.workload);
     const std::pair<const void*, const void*> records[] = {
-        {&keys::type_of_record<Plan>, &plan},
+        {&keys::type_of_record<Plan>, train == nullptr ? nullptr : &plan},
         {&keys::type_of_record<Sync>, &plan.sync},
         {&keys::type_of_record<Network>, &network},
         {&keys::type_of_record<Sharing>, &network.sharing},
