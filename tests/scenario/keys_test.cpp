@@ -172,9 +172,9 @@ TEST_CASE("Every row of a training's tables has a value that says where it comes
   CHECK(told("plan.tensor") == "2 scenario own.yaml:3:17");
   CHECK(told("plan.sync.bucket") == "10 MB command_line --set plan.sync.bucket=10 MB");
   CHECK(told("plan.zero").starts_with("3 trainer fsdp: "));
-  CHECK(told("plan.data") == "8 assumed what tensor, pipeline and context leave");
-  CHECK(told("cluster.network.nic_bandwidth") == "400 Gbit/s assumed the node's");
-  CHECK(told("plan.schedule") == "1f1b assumed 1f1b; interleaved with interleave");
+  CHECK(told("plan.data") == "8 assumed default: what tensor, pipeline and context leave");
+  CHECK(told("cluster.network.nic_bandwidth") == "400 Gbit/s assumed default: the node's");
+  CHECK(told("plan.schedule") == "1f1b assumed default: 1f1b; interleaved with interleave");
 }
 
 TEST_CASE("All unknown keys of a file are told at once, each with what was meant") {

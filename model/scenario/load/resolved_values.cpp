@@ -55,9 +55,12 @@ class Resolver {
       static const YamlNode nothing = yaml_mapping({});
       add({nothing, path, keys::keys_of(key.value.all[0], "")});
     } else {
-      const std::string held = held_by(key), usual = usual_of(key);
+      const bool of_machine = path == "cluster.gpus_per_node";
+      const std::string held = of_machine ? std::to_string(scenario_.cluster.gpus_per_node) : held_by(key);
+      const std::string usual = usual_of(key);
       const std::string value = !held.empty() ? held : usual.empty() || usual.starts_with("needed") ? "none" : usual;
-      values_.push_back({path, value, Trait::From::assumed, value == usual || usual.empty() ? "without it" : usual});
+      values_.push_back(
+          {path, value, Trait::From::assumed, value == usual || usual.empty() ? "default" : "default: " + usual});
     }
   }
 
