@@ -137,7 +137,7 @@ void read_everything() {
   }
   for (const CatalogueEntry& entry : list_models()) {
     const YamlNode name = yaml_scalar(entry.file.string(), {});
-    read_model(Field(name, ""));
+    CHECK(read_model(Field(name, "")).name == entry.name);
   }
 }
 

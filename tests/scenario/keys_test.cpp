@@ -135,18 +135,6 @@ TEST_CASE("A row that is added to a table is read, explained, completed and in t
   CHECK_THAT(schema, Catch::Contains("\"description\": \"Whether it sings. Without it: false.\""));
 }
 
-TEST_CASE("Dotted keys and their words are listed for whoever completes them") {
-  const std::vector<std::string> keys = keys::dotted_keys();
-  for (const char* key :
-       {"plan.tensor", "plan.sync.bucket", "cluster.node.gpu.memory", "workload.train.model.layers"}) {
-    CHECK(std::ranges::find(keys, key) != keys.end());
-  }
-  const std::vector<std::string> optimizers = keys::words_of("workload.train.optimizer");
-  CHECK(std::ranges::find(optimizers, "adamw") != optimizers.end());
-  CHECK(keys::words_of("plan.sequence_parallel") == std::vector<std::string>{"true", "false"});
-  CHECK(keys::words_of("cluster.nodes").empty());
-}
-
 TEST_CASE("Every row of a training's tables has a value that says where it comes from") {
   const Scenario scenario = load_scenario_text(
       "cluster: { node: dgx-h100, nodes: 2 }\nworkload: { train: { model: gpt2, global_batch: 64 } }\n"
