@@ -53,7 +53,7 @@ std::string text_at(const YamlNode& document, std::string_view key) {
 
 YamlNode catalogue_node(const std::string& name) {
   const YamlNode written = yaml_scalar(name, {"--like", 0, 0});
-  return resolve_preset(Field(written, ""), CatalogueSection::node);
+  return resolve_preset(Field(written, ""), Catalogue::node);
 }
 
 Gpu gpu_named(const std::string& name) {

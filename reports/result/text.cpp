@@ -248,7 +248,7 @@ std::string framework_section(const Result& result, bool verbose) {
   const std::string title = fmt::format("Framework settings: {} of {} at default", assumed, train->traits.size());
   if (!verbose) return title + " (--verbose lists all)\n";
   static constexpr std::array<std::string_view, names_of<Trait::From>.size()> origins = {"stated", "framework",
-                                                                                         "default"};
+                                                                                         "default", "--set"};
   TextTable table("llll");
   for (const Trait& t : train->traits) {
     table.add_row({t.key, t.value, std::string(origins[static_cast<std::size_t>(t.from)]), t.source});

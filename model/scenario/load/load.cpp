@@ -63,7 +63,7 @@ YamlNode& value_at(YamlNode& mapping, const char* key, const SourcePosition& whe
 
 Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
   const Field scenario = keys["scenario"], nodes = keys["nodes"];
-  const std::filesystem::path file = catalogue_file(CatalogueSection::run, scenario);
+  const std::filesystem::path file = catalogue_file(Catalogue::run, scenario);
   YamlNode document = cached_yaml_file(file.string());
   for (const char* key : {"jobs", "background"}) {
     scenario.fail_if(document.find(key) != nullptr, "a job that brings along {} of its own",
@@ -154,8 +154,8 @@ Scenario read_document(const YamlNode& document_as_written, std::string_view def
   }
   check_scenario(scenario);
   const auto calibration = keys.find("calibration");
-  scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
-                                     : load_default_calibration();
+  scenario.calibration =
+      calibration ? load_calibration(catalogue_file(Catalogue::calibration, *calibration)) : load_default_calibration();
   keys.fail_if(scenario.calibration.calibrated && !scenario.cluster.groups.empty(), "calibration",
                "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
@@ -191,7 +191,7 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) || path.has_parent_path() || path.extension() == ".yaml") return path;
   const YamlNode name = yaml_scalar(path.string(), {path.string(), 0, 0});
-  return catalogue_file(CatalogueSection::run, Field(name, ""));
+  return catalogue_file(Catalogue::run, Field(name, ""));
 }
 
 }  // namespace
