@@ -127,7 +127,7 @@ Simulated simulate_step(const Scenario& scenario, Symmetry symmetry, Fidelity fi
   const auto of_first_lane = [&](const StepGraph::Transfer& transfer) {
     return step.transfers[at_index(transfer.transfer)].parts[transfer.part].lanes.front() == 0;
   };
-  return {times_of(graph, execution).end, step.lanes.size(), std::ranges::count_if(graph.transfers, of_first_lane)};
+  return {execution.makespan, step.lanes.size(), std::ranges::count_if(graph.transfers, of_first_lane)};
 }
 
 }  // namespace

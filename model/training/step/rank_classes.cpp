@@ -285,7 +285,7 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
   std::iota(ranks.begin(), ranks.end(), 0);
   std::erase_if(ranks, [&](int rank) { return stage_of_rank[at_index(rank)] < 0; });
   std::ranges::stable_sort(ranks, {}, [&](int rank) { return stage_of_rank[at_index(rank)]; });
-  classes.lane_of_rank.assign(stage_of_rank.size(), -1);
+  std::vector<int> lane_of_rank(stage_of_rank.size(), -1);
   std::map<std::pair<int, std::int32_t>, int> lane_of_class;
   for (const int rank : ranks) {
     const std::size_t at = at_index(rank);
@@ -294,7 +294,7 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
         lane_of_class.try_emplace({stage_of_rank[at], id}, static_cast<int>(classes.lanes.size()));
     if (is_new) classes.lanes.push_back({stage_of_rank[at], rank, 0, speed_of_rank[at]});
     ++classes.lanes[at_index(lane->second)].ranks;
-    classes.lane_of_rank[at] = lane->second;
+    lane_of_rank[at] = lane->second;
   }
   for (const GroupedTransfer& transfer : transfers) {
     const std::size_t grouping = at_index(transfer.grouping);
@@ -309,11 +309,12 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
     std::size_t number = 0;
     for (const std::vector<int>& group : *transfer.groups) {
       std::set<int>& own = lanes[at_index(classes.class_of_group[grouping][number++])];
-      for (const int rank : group) own.insert(classes.lane_of_rank[at_index(rank)]);
+      for (const int rank : group) own.insert(lane_of_rank[at_index(rank)]);
     }
     classes.lanes_of_class.resize(classes.class_of_group.size());
     for (const std::set<int>& own : lanes) classes.lanes_of_class[grouping].emplace_back(own.begin(), own.end());
   }
+  classes.lane_of_rank = std::move(lane_of_rank);
   return classes;
 }
 

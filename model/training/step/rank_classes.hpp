@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "model/base/shared_vector.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/parallelism/layout.hpp"
@@ -43,7 +44,7 @@ struct RankClasses {
     double speed = 1.0;  ///< of its devices: 0.8 takes 1/0.8 of the time for every kernel
   };
   std::vector<Lane> lanes;                       ///< by stage, then by their first ranks
-  std::vector<int> lane_of_rank;                 ///< by GPU of the cluster; -1: not used
+  SharedVector<int> lane_of_rank;                ///< by GPU of the cluster; -1: not used
   std::vector<std::vector<int>> class_of_group;  ///< by grouping; classes of one grouping are numbered from 0
   /// By grouping and class: those of its groups' ranks, ascending.
   std::vector<std::vector<std::vector<int>>> lanes_of_class;

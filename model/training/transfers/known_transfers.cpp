@@ -44,6 +44,16 @@ struct PatternKey {
   }
 };
 
+/// The same between GPUs some whole nodes further on.
+struct ShiftedPatternKey {
+  using Value = const std::uint64_t;
+  std::uint64_t pattern;
+  int ranks;
+
+  bool operator==(const ShiftedPatternKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(pattern, ranks); }
+};
+
 std::optional<std::uint64_t> flow_pattern(const std::vector<Step::Transfer::Part>& parts, const Topology& topology) {
   std::vector<std::int32_t> pattern;
   const auto add = [&pattern](std::integral auto number) { pattern.push_back(static_cast<std::int32_t>(number)); };
@@ -114,7 +124,7 @@ struct LoweredKey {
                    own.overhead);
   }
   [[nodiscard]] std::size_t bytes(const KnownTransfers::Transfer& transfer) const {
-    return 1000 + flows_of(transfer.parts) * sizeof(Flow);
+    return 1000 + transfer.flows * sizeof(Flow);
   }
 };
 
@@ -148,19 +158,30 @@ std::shared_ptr<KnownTransfers> KnownTransfers::of(const Scenario& scenario, con
 
 KnownTransfers::KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed)
     : layout_(layout),
+      whole_(RankClasses::one_per_stage(layout.gpus() / layout.ranks_per_stage(), layout.stage_of_gpu())),
       undisturbed_(undisturbed),
       network_(undisturbed ? network_pattern(topology) : std::vector<std::int64_t>()),
       number_(session().new_number()) {}
 
 std::size_t KnownTransfers::expected_bytes() const { return 200 * at_index(layout_.gpus()); }
 
-std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(
-    const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const {
+KnownTransfers::Transfer::Transfer(std::vector<Step::Transfer::Part> own, const Topology& topology)
+    : parts(std::move(own)), pattern(flow_pattern(parts, topology)), flows(flows_of(parts)) {}
+
+KnownTransfers::Transfer KnownTransfers::Transfer::shifted(int ranks) const {
+  Transfer other = *this;
+  for (Step::Transfer::Part& part : other.parts) part.lowered = part.lowered.shifted(ranks);
+  other.pattern = *session().known(ShiftedPatternKey{pattern.value(), ranks}, [] { return session().new_number(); });
+  return other;
+}
+
+std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(const Key& key,
+                                                                         const std::function<Transfer()>& lower) const {
   auto known = session().known(LoweredKey{number_, key}, [&] {
     const Reading reading;
-    std::vector<Step::Transfer::Part> parts = lower();
-    const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);
-    return Transfer{std::move(parts), pattern, reads_so_far()};
+    Transfer transfer = lower();
+    transfer.reads = reads_so_far();
+    return transfer;
   });
   note_reads(known->reads);
   return known;

@@ -45,10 +45,15 @@ class KnownTransfers {
     bool operator==(const Key&) const = default;
   };
   struct Transfer {
+    Transfer(std::vector<Step::Transfer::Part> own, const Topology& topology);
+    /// What GPUs so many ranks further on do; of transfers that have a pattern.
+    [[nodiscard]] Transfer shifted(int ranks) const;
+
     std::vector<Step::Transfer::Part> parts;  ///< without their lanes
     /// The number of its pattern: its flows' ends, which of them are equally large and heavy, and their algorithms;
     /// nothing where some flow is not between two GPUs.
     std::optional<std::uint64_t> pattern;
+    std::size_t flows;
     ReadSet reads;  ///< constants that it rests on
   };
 
@@ -56,9 +61,10 @@ class KnownTransfers {
   static std::shared_ptr<KnownTransfers> of(const Scenario& scenario, const Topology& topology);
 
   KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed);
-  /// `lower` makes the parts where they are not known; what it reads is remembered with them.
-  [[nodiscard]] std::shared_ptr<const Transfer> transfer(
-      const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const;
+  /// `lower` makes it where it is not known; what that reads is remembered with it.
+  [[nodiscard]] std::shared_ptr<const Transfer> transfer(const Key& key, const std::function<Transfer()>& lower) const;
+  /// Ranks as long as their stages are whole.
+  [[nodiscard]] const RankClasses& whole() const { return whole_; }
   /// The memory of all groups.
   [[nodiscard]] std::size_t expected_bytes() const;
   struct Groups {
@@ -85,6 +91,7 @@ class KnownTransfers {
 
  private:
   RankLayout layout_;
+  RankClasses whole_;
   bool undisturbed_;
   std::vector<std::int64_t> network_;
   std::map<std::pair<GroupKind, int>, Groups> groups_;

@@ -102,64 +102,75 @@ int TransferTable::grouping(GroupKind kind, int stage) {
   return known->second;
 }
 
-int TransferTable::model_of(const Key& key, const Grouping& grouping) const {
-  if (grouping.groups->model_stage < 0) return -1;
-  Key of_model = key;
-  of_model.stage = grouping.groups->model_stage;
-  const auto known = known_.find(of_model);
-  return known == known_.end() ? -1 : known->second;
+std::optional<TransferTable::Model> TransferTable::model_of(Key key) const {
+  const Grouping& own = groupings_[at_index(known_groupings_.at({key.kind, key.stage}))];
+  const auto root_of = [](const Grouping& g) { return g.groups->model_stage < 0 ? g.stage : g.groups->model_stage; };
+  for (key.stage = root_of(own); key.stage < own.stage; ++key.stage) {
+    const auto known = known_.find(key);
+    if (known == known_.end()) continue;
+    const Entry& entry = entries_[at_index(known->second)];
+    const Grouping& other = groupings_[at_index(entry.grouping)];
+    const int shift = own.groups->shift - other.groups->shift;
+    if (root_of(other) != root_of(own) || !topology_.repeats_after(shift) || !entry.lowered->pattern) continue;
+    return Model{key.stage, shift, entry.lowered.get()};
+  }
+  return std::nullopt;
 }
 
-std::vector<Step::Transfer::Part> TransferTable::parts_of(const Key& key, const Grouping& grouping,
-                                                          const CollectiveCall& call, int model) const {
-  std::vector<Step::Transfer::Part> parts;
-  if (model >= 0) parts = transfers_[at_index(model)].parts;
-  const auto can_be_shifted = [&](const auto& part) { return part.lowered.is_between_gpus(topology_); };
-  if (model >= 0 && std::ranges::all_of(parts, can_be_shifted)) {
-    for (Step::Transfer::Part& part : parts) part.lowered = part.lowered.shifted(grouping.groups->shift);
-    return parts;
-  }
-  parts.clear();
-  for (const std::vector<int>& alike : grouping.groups->alike) {
-    CollectiveCall of_groups = call;
-    of_groups.groups = grouping.groups->ranks.only(alike);
-    Step::Transfer::Part& part = parts.emplace_back();
-    part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
-    part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
-  }
-  return parts;
-}
-
-int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe) {
-  const auto [known, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
-  if (!is_new) return known->second;
-  const int of = grouping(key.kind, key.stage);
-  const Grouping& grouping = groupings_[at_index(of)];
+int TransferTable::add(KnownTransfers::Key key, std::string name, RecipePointer recipe, const Lower& lower) {
+  const Key& of_step = key.of_step;
+  const int of = grouping(of_step.kind, of_step.stage);
+  const KnownTransfers::Groups& groups = *groupings_[at_index(of)].groups;
+  const std::optional<Model> model = model_of(of_step);
+  if (model) key.copied_from = model->stage;
+  auto lowered = shared_->transfer(key, [&] { return model ? model->lowered->shifted(model->shift) : lower(groups); });
   Step::Transfer& fresh = transfers_.emplace_back();
-  const bool of_experts = is_of_experts(key.kind) && is_of_parameters(key.kind);
-  fresh.name = of_experts ? "expert " + name : std::move(name);
+  fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
   // A processor that trains sends itself; its share does not depend on channels.
   const bool by_channels = !scenario_.cluster.node.gpu.processor;
-  fresh.slowdown =
-      scenario_.calibration.collective.overlap_slowdown * (by_channels ? grouping.groups->channel_share : 1.0);
-  fresh.kind = key.kind;
-  fresh.inside = name_inside_layers(key.kind);
-  if (!grouping.groups->ranks.empty()) {
-    const auto ranks = static_cast<int>(grouping.groups->ranks.front().size());
-    const bool is_message = key.kind == GroupKind::neighbours;
-    fresh.sent = key.size * (is_message ? 1.0 : bus_bandwidth_factor(call.operation, ranks));
+  fresh.slowdown = scenario_.calibration.collective.overlap_slowdown * (by_channels ? groups.channel_share : 1.0);
+  fresh.kind = of_step.kind;
+  fresh.inside = name_inside_layers(of_step.kind);
+  if (!groups.ranks.empty()) {
+    const auto ranks = static_cast<int>(groups.ranks.front().size());
+    const bool is_message = of_step.kind == GroupKind::neighbours;
+    fresh.sent = of_step.size * (is_message ? 1.0 : bus_bandwidth_factor(of_step.operation, ranks));
   }
-  const int model = model_of(key, grouping);
-  const int copied_from = model < 0 ? -1 : grouping.groups->model_stage;
-  const auto lowered = shared_->transfer(
-      {key, copied_from, call.algorithm, call.servers, call.placement, call.levels},
-      [&] { return parts_of(key, grouping, call, model); }, topology_);
   fresh.parts = lowered->parts;
-  if (lowered->pattern) fresh.repeats = model;
-  for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
-  entries_.push_back({of, key.back, lowered->pattern, grouping.groups->alike});
-  return known->second;
+  for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(of_step.kind, of_step.stage);
+  const auto number = static_cast<int>(entries_.size());
+  known_.emplace(of_step, number);
+  entries_.push_back({of, std::move(key), std::move(lowered), groups.alike});
+  return number;
+}
+
+int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe) {
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const bool of_experts = is_of_experts(key.kind) && is_of_parameters(key.kind);
+  const auto lower = [&](const KnownTransfers::Groups& groups) -> KnownTransfers::Transfer {
+    std::vector<Step::Transfer::Part> parts;
+    for (const std::vector<int>& alike : groups.alike) {
+      CollectiveCall of_groups = call;
+      of_groups.groups = groups.ranks.only(alike);
+      Step::Transfer::Part& part = parts.emplace_back();
+      part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
+      part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+    }
+    return {std::move(parts), topology_};
+  };
+  return add({key, -1, call.algorithm, call.servers, call.placement, call.levels},
+             of_experts ? "expert " + name : std::move(name), std::move(recipe), lower);
+}
+
+int TransferTable::repeated(int transfer, int stage) {
+  KnownTransfers::Key key = entries_[at_index(transfer)].key;
+  key.of_step.stage = stage;
+  if (const auto known = known_.find(key.of_step); known != known_.end()) return known->second;
+  grouping(key.of_step.kind, stage);
+  if (!model_of(key.of_step)) return -1;
+  const Step::Transfer& same = transfers_[at_index(transfer)];
+  return add(std::move(key), same.name, same.recipe, nullptr);
 }
 
 LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall& call) const {
@@ -241,10 +252,10 @@ std::optional<DivisionKey> TransferTable::division_key() const {
                                   plan.sync.gather_overlap};
   std::set<std::array<std::uint64_t, 3>> seen;
   for (const Entry& entry : entries_) {
-    if (!entry.pattern) return std::nullopt;
+    if (!entry.lowered->pattern) return std::nullopt;
     const Grouping& grouping = groupings_[at_index(entry.grouping)];
     const std::array<std::uint64_t, 3> own = {static_cast<std::uint64_t>(grouping.kind),
-                                              static_cast<std::uint64_t>(grouping.stage), *entry.pattern};
+                                              static_cast<std::uint64_t>(grouping.stage), *entry.lowered->pattern};
     // Several of the same pattern on the same links make no difference.
     if (seen.insert(own).second) step.insert(step.end(), own.begin(), own.end());
   }
@@ -297,7 +308,7 @@ void TransferTable::divide(const RankClasses& classes) {
     }
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
-    const int among = 2 * entries_[i].grouping + (entries_[i].back ? 1 : 0);
+    const int among = 2 * entries_[i].grouping + (entries_[i].key.of_step.back ? 1 : 0);
     set_times(transfers_[i].parts, among, topology_, scenario_.background);
     if (transfers_[i].parts.size() < 2) continue;
     for (Step::Transfer::Part& part : transfers_[i].parts) part.links.transfer = static_cast<int>(i);

@@ -6,6 +6,7 @@
 // itself and the background; what meets besides is found when the graph runs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,9 @@ class TransferTable {
   /// counterpart.
   int hop(int stage, bool back, Bytes activation, Seconds overhead);
 
+  /// The same transfer of another stage's groups; -1 where these are not its groups some nodes further on.
+  int repeated(int transfer, int stage);
+
   /// From now on, time() is what no group of any stage takes less than, whichever stage a transfer is named for.
   void take_least();
   /// Whether all transfers take all groups of all stages the same, so that the least is exact.
@@ -40,6 +44,8 @@ class TransferTable {
   [[nodiscard]] Seconds time(int transfer, int lane) const;
   [[nodiscard]] double slowdown(int transfer) const { return transfers_[at_index(transfer)].slowdown; }
 
+  /// Ranks as long as their stages are whole.
+  [[nodiscard]] const RankClasses& whole() const { return shared_->whole(); }
   /// All groups of all transfers, for the classes of ranks.
   [[nodiscard]] std::vector<GroupedTransfer> grouped() const;
   /// Divides every transfer by the classes of its groups.
@@ -66,21 +72,25 @@ class TransferTable {
   };
   struct Entry {
     int grouping = 0;
-    bool back = false;                      ///< as in TransferKey
-    std::optional<std::uint64_t> pattern;   ///< as in KnownTransfers
+    KnownTransfers::Key key;
+    std::shared_ptr<const KnownTransfers::Transfer> lowered;
     SharedVector<std::vector<int>> groups;  ///< by part
   };
 
   int grouping(GroupKind kind, int stage);
   using Key = TransferKey;
-  /// The same transfer of the groups' model; -1 where it has none.
-  [[nodiscard]] int model_of(const Key& key, const Grouping& grouping) const;
+  /// The same transfer of a stage before, whose groups lie as these, so many ranks back; it may cross no host memory,
+  /// whose cards depend on the node.
+  struct Model {
+    int stage = 0, shift = 0;
+    const KnownTransfers::Transfer* lowered = nullptr;
+  };
+  [[nodiscard]] std::optional<Model> model_of(Key key) const;
+  using Lower = std::function<KnownTransfers::Transfer(const KnownTransfers::Groups&)>;
+  /// A new one: its model's on its groups' own links, else what `lower` makes for them.
+  int add(KnownTransfers::Key key, std::string name, RecipePointer recipe, const Lower& lower);
   /// The call's, or that of the message of a hop.
   int transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe);
-  /// Those of `model`, if it is one, on the groups' own links; it may cross no host memory, whose cards depend on the
-  /// node.
-  std::vector<Step::Transfer::Part> parts_of(const Key& key, const Grouping& grouping, const CollectiveCall& call,
-                                             int model) const;
   [[nodiscard]] LoweredCollective lower_call(const Key& key, const CollectiveCall& call) const;
   [[nodiscard]] LoweredCollective message_of(const Key& key, const CollectiveCall& pairs) const;
   void note_least(int named, Key key, const CollectiveCall& call);
