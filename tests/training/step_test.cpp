@@ -235,3 +235,42 @@ plan: { sync: { algorithm: ring, bucket: 16 MB, bucketing: by_layer } }
   CHECK(alone > 0.0);
   for (const int layers : {24, 48, 96}) CHECK(exposed(layers) == Approx(alone).epsilon(0.02));
 }
+
+TEST_CASE(
+    "what a stage sends inside layers and of gradients stays on its GPUs, in stages that are alike as in others") {
+  // Four stages of eight GPUs with four layers each: those in the middle are alike, the ends hold embedding and loss.
+  test::BuiltStep built(load_scenario_text(R"(
+cluster: { node: dgx-h100, nodes: 4 }
+workload:
+  train:
+    model: { family: llama, layers: 16, hidden: 2048, heads: 16, vocabulary: 32000, sequence: 1024, ffn_hidden: 5632 }
+    global_batch: 32
+    precision: bf16
+plan: { data: 4, tensor: 2, pipeline: 4, zero: 1, sequence_parallel: true }
+)",
+                                           "stages.yaml"));
+  int seen = 0;
+  for (Step::Lane& lane : built.step.lanes) {
+    const auto check = [&](int transfer) {
+      if (transfer < 0) return;
+      ++seen;
+      for (const Step::Transfer::Part& part : built.step.transfers[at_index(transfer)].parts) {
+        CHECK(part.lanes == std::vector{lane.stage});
+        for (const LoweredCollective::Phase& phase : part.lowered.phases) {
+          for (const Flow& flow : phase.flows)
+            CHECK(std::pair(flow.source / 8, flow.destination / 8) == std::pair(lane.stage, lane.stage));
+        }
+      }
+    };
+    for (Step::Chunk& chunk : lane.chunks) {
+      chunk.visit_transfers(check);
+      chunk.visit_stretches([&](const Stretch& stretch) {
+        for (const Stretch::Part& part : stretch.parts) LayerCalls(*part.calls).visit_transfers(check);
+      });
+    }
+  }
+  CHECK(seen > 40);
+  const auto passes = [&](std::size_t stage) { return built.step.lanes[stage].chunks.front().both_ways(); };
+  CHECK(passes(1) == passes(2));
+  CHECK(passes(1) < passes(3));
+}

@@ -156,7 +156,6 @@ struct Step {
     RecipePointer recipe = nullptr;
     double slowdown = 0.0;  ///< of kernels beside it, as a share of the time that both run
     GroupKind kind = GroupKind::gradients;
-    const char* inside = nullptr;  ///< of those inside layers, which have one name: what it is
     Bytes sent = {};               ///< by each rank, as bus bandwidths count: of payload, by the best of algorithms
   };
 

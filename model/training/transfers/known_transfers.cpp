@@ -44,16 +44,6 @@ struct PatternKey {
   }
 };
 
-/// The same between GPUs some whole nodes further on.
-struct ShiftedPatternKey {
-  using Value = const std::uint64_t;
-  std::uint64_t pattern;
-  int ranks;
-
-  bool operator==(const ShiftedPatternKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(pattern, ranks); }
-};
-
 std::optional<std::uint64_t> flow_pattern(const std::vector<Step::Transfer::Part>& parts, const Topology& topology) {
   std::vector<std::int32_t> pattern;
   const auto add = [&pattern](std::integral auto number) { pattern.push_back(static_cast<std::int32_t>(number)); };
@@ -115,13 +105,12 @@ struct PlaceKey {
 struct LoweredKey {
   using Value = const KnownTransfers::Transfer;
   std::uint64_t place;  ///< the number of its KnownTransfers
-  KnownTransfers::Key key;
+  TransferKey key;
 
   bool operator==(const LoweredKey&) const = default;
   [[nodiscard]] std::uint64_t hash() const {
-    const TransferKey& own = key.of_step;
-    return hash_of(place, own.kind, own.stage, own.back, own.operation, key.algorithm, own.size, own.pieces,
-                   own.overhead);
+    return hash_of(place, key.kind, key.stage, key.back, key.operation, key.algorithm, key.size, key.pieces,
+                   key.overhead);
   }
   [[nodiscard]] std::size_t bytes(const KnownTransfers::Transfer& transfer) const {
     return 1000 + transfer.flows * sizeof(Flow);
@@ -171,11 +160,11 @@ KnownTransfers::Transfer::Transfer(std::vector<Step::Transfer::Part> own, const 
 KnownTransfers::Transfer KnownTransfers::Transfer::shifted(int ranks) const {
   Transfer other = *this;
   for (Step::Transfer::Part& part : other.parts) part.lowered = part.lowered.shifted(ranks);
-  other.pattern = *session().known(ShiftedPatternKey{pattern.value(), ranks}, [] { return session().new_number(); });
+  other.shift += ranks;
   return other;
 }
 
-std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(const Key& key,
+std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(const TransferKey& key,
                                                                          const std::function<Transfer()>& lower) const {
   auto known = session().known(LoweredKey{number_, key}, [&] {
     const Reading reading;
@@ -188,14 +177,14 @@ std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(const K
 }
 
 const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {
-  const auto [known, is_new] = groups_.try_emplace({kind, stage});
+  const auto [known, is_new] = groups_.try_emplace({kind, stage}, Groups{kind, stage, {}, {}, 1.0, stage, 0});
   Groups& groups = known->second;
   if (!is_new) return groups;
   groups.ranks = layout_.groups(kind, stage);
   if (!groups.ranks.empty()) groups.channel_share = channel_share(groups.ranks.front(), topology);
   for (int other = 0; undisturbed_ && other < stage; ++other) {
     const Groups& model = this->groups(kind, other, topology);
-    if (model.model_stage >= 0) continue;
+    if (model.model_stage != other) continue;
     const std::optional<int> shift = groups.ranks.shift_from(model.ranks);
     if (!shift || !topology.repeats_after(*shift)) continue;
     groups.model_stage = other;

@@ -66,13 +66,6 @@ void add_lanes(const std::vector<int>& more, std::vector<int>& lanes) {
   lanes = std::move(all);
 }
 
-/// Null for what is not inside layers.
-const char* name_inside_layers(GroupKind kind) {
-  if (kind == GroupKind::tensor) return "tensor-parallel collectives";
-  if (kind == GroupKind::context) return "context-parallel ring";
-  return kind == GroupKind::expert ? "exchange of tokens" : nullptr;
-}
-
 /// A collective for each of `parts`, with the flows of which part_of(flow) says that they are its own.
 template <typename PartOf>
 std::vector<LoweredCollective> separate(LoweredCollective lowered, std::size_t parts, const PartOf& part_of) {
@@ -96,59 +89,59 @@ TransferTable::TransferTable(const Scenario& scenario, const Topology& topology,
       transfers_(transfers) {}
 
 int TransferTable::grouping(GroupKind kind, int stage) {
-  const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
-  if (!is_new) return known->second;
-  groupings_.push_back({kind, stage, &shared_->groups(kind, stage, topology_)});
-  return known->second;
+  const Groups* const groups = &shared_->groups(kind, stage, topology_);
+  const auto known = std::ranges::find(groupings_, groups);
+  const auto number = static_cast<int>(known - groupings_.begin());
+  if (known == groupings_.end()) groupings_.push_back(groups);
+  return number;
 }
 
-std::optional<TransferTable::Model> TransferTable::model_of(Key key) const {
-  const Grouping& own = groupings_[at_index(known_groupings_.at({key.kind, key.stage}))];
-  const auto root_of = [](const Grouping& g) { return g.groups->model_stage < 0 ? g.stage : g.groups->model_stage; };
-  for (key.stage = root_of(own); key.stage < own.stage; ++key.stage) {
+std::optional<TransferTable::Model> TransferTable::model_of(TransferKey key) const {
+  const Groups& own = shared_->groups(key.kind, key.stage, topology_);
+  for (key.stage = own.model_stage; key.stage < own.stage; ++key.stage) {
     const auto known = known_.find(key);
     if (known == known_.end()) continue;
-    const Entry& entry = entries_[at_index(known->second)];
-    const Grouping& other = groupings_[at_index(entry.grouping)];
-    const int shift = own.groups->shift - other.groups->shift;
-    if (root_of(other) != root_of(own) || !topology_.repeats_after(shift) || !entry.lowered->pattern) continue;
-    return Model{key.stage, shift, entry.lowered.get()};
+    const Groups& other = groups_of(known->second);
+    const KnownTransfers::Transfer* const lowered = entries_[at_index(known->second)].lowered.get();
+    const int shift = own.shift - other.shift;
+    if (other.model_stage != own.model_stage || !topology_.repeats_after(shift) || !lowered->pattern) continue;
+    return Model{key.stage, shift, lowered};
   }
   return std::nullopt;
 }
 
-int TransferTable::add(KnownTransfers::Key key, std::string name, RecipePointer recipe, const Lower& lower) {
-  const Key& of_step = key.of_step;
-  const int of = grouping(of_step.kind, of_step.stage);
-  const KnownTransfers::Groups& groups = *groupings_[at_index(of)].groups;
-  const std::optional<Model> model = model_of(of_step);
-  if (model) key.copied_from = model->stage;
-  auto lowered = shared_->transfer(key, [&] { return model ? model->lowered->shifted(model->shift) : lower(groups); });
+int TransferTable::add(const TransferKey& key, std::string name, RecipePointer recipe, const Lower& lower) {
+  const int of = grouping(key.kind, key.stage);
+  const Groups& groups = *groupings_[at_index(of)];
+  const std::optional<Model> model = model_of(key);
+  TransferKey own = key;
+  if (model) own.copied_from = model->stage;
+  auto lowered = shared_->transfer(own, [&] { return model ? model->lowered->shifted(model->shift) : lower(groups); });
   Step::Transfer& fresh = transfers_.emplace_back();
   fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
   // A processor that trains sends itself; its share does not depend on channels.
   const bool by_channels = !scenario_.cluster.node.gpu.processor;
   fresh.slowdown = scenario_.calibration.collective.overlap_slowdown * (by_channels ? groups.channel_share : 1.0);
-  fresh.kind = of_step.kind;
-  fresh.inside = name_inside_layers(of_step.kind);
+  fresh.kind = key.kind;
   if (!groups.ranks.empty()) {
     const auto ranks = static_cast<int>(groups.ranks.front().size());
-    const bool is_message = of_step.kind == GroupKind::neighbours;
-    fresh.sent = of_step.size * (is_message ? 1.0 : bus_bandwidth_factor(of_step.operation, ranks));
+    const bool is_message = key.kind == GroupKind::neighbours;
+    fresh.sent = key.size * (is_message ? 1.0 : bus_bandwidth_factor(key.operation, ranks));
   }
   fresh.parts = lowered->parts;
-  for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(of_step.kind, of_step.stage);
+  for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
   const auto number = static_cast<int>(entries_.size());
-  known_.emplace(of_step, number);
-  entries_.push_back({of, std::move(key), std::move(lowered), groups.alike});
+  known_.emplace(key, number);
+  entries_.push_back({of, key, std::move(lowered), groups.alike});
   return number;
 }
 
-int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe) {
+int TransferTable::transfer(const TransferKey& key, const CollectiveCall& call, std::string name,
+                            RecipePointer recipe) {
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   const bool of_experts = is_of_experts(key.kind) && is_of_parameters(key.kind);
-  const auto lower = [&](const KnownTransfers::Groups& groups) -> KnownTransfers::Transfer {
+  const auto lower = [&](const Groups& groups) -> KnownTransfers::Transfer {
     std::vector<Step::Transfer::Part> parts;
     for (const std::vector<int>& alike : groups.alike) {
       CollectiveCall of_groups = call;
@@ -159,21 +152,19 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
     }
     return {std::move(parts), topology_};
   };
-  return add({key, -1, call.algorithm, call.servers, call.placement, call.levels},
-             of_experts ? "expert " + name : std::move(name), std::move(recipe), lower);
+  return add(key, of_experts ? "expert " + name : std::move(name), std::move(recipe), lower);
 }
 
 int TransferTable::repeated(int transfer, int stage) {
-  KnownTransfers::Key key = entries_[at_index(transfer)].key;
-  key.of_step.stage = stage;
-  if (const auto known = known_.find(key.of_step); known != known_.end()) return known->second;
-  grouping(key.of_step.kind, stage);
-  if (!model_of(key.of_step)) return -1;
+  TransferKey key = entries_[at_index(transfer)].key;
+  key.stage = stage;
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  if (!model_of(key)) return -1;
   const Step::Transfer& same = transfers_[at_index(transfer)];
-  return add(std::move(key), same.name, same.recipe, nullptr);
+  return add(key, same.name, same.recipe, nullptr);
 }
 
-LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall& call) const {
+LoweredCollective TransferTable::lower_call(const TransferKey& key, const CollectiveCall& call) const {
   LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
   for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, key.pieces);
   return lowered;
@@ -181,7 +172,16 @@ LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall
 
 int TransferTable::collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
                               RecipePointer recipe) {
-  const Key key{kind, stage, call.operation, call.size * pieces, pieces, false, call.tokens};
+  const TransferKey key{.kind = kind,
+                        .stage = stage,
+                        .operation = call.operation,
+                        .size = call.size * pieces,
+                        .pieces = pieces,
+                        .tokens = call.tokens,
+                        .algorithm = call.algorithm,
+                        .servers = call.servers,
+                        .placement = call.placement,
+                        .levels = call.levels};
   const int named = transfer(key, call, name, std::move(recipe));
   if (takes_least_ && !least_.contains(named)) note_least(named, key, call);
   return named;
@@ -192,7 +192,7 @@ void TransferTable::take_least() {
   stages_lie_alike_ = stages_lie_alike(scenario_);
 }
 
-void TransferTable::note_least(int named, Key key, const CollectiveCall& call) {
+void TransferTable::note_least(int named, TransferKey key, const CollectiveCall& call) {
   Seconds least = transfers_[at_index(named)].parts.front().longest();
   if (!stages_lie_alike_ || transfers_[at_index(named)].parts.size() > 1) {
     exact_ = false;
@@ -204,8 +204,7 @@ void TransferTable::note_least(int named, Key key, const CollectiveCall& call) {
 }
 
 Seconds TransferTable::least_of_groups(int transfer) const {
-  const Grouping& grouping = groupings_[at_index(entries_[at_index(transfer)].grouping)];
-  const std::vector<int> group_of = group_of_rank(grouping.groups->ranks, topology_.gpus());
+  const std::vector<int> group_of = group_of_rank(groups_of(transfer).ranks, topology_.gpus());
   Seconds least = Seconds::infinity();
   for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
     least = std::min(least, least_time(part.lowered, group_of, topology_));
@@ -213,7 +212,7 @@ Seconds TransferTable::least_of_groups(int transfer) const {
   return least;
 }
 
-LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall& pairs) const {
+LoweredCollective TransferTable::message_of(const TransferKey& key, const CollectiveCall& pairs) const {
   LoweredCollective::Phase phase;
   for (const std::vector<int>& pair : pairs.groups) {
     phase.flows.push_back({pair[key.back ? 1 : 0], pair[key.back ? 0 : 1], key.size});
@@ -250,12 +249,12 @@ std::optional<DivisionKey> TransferTable::division_key() const {
   const Plan& plan = scenario_.plan;
   std::vector<std::uint64_t> step{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
                                   plan.sync.gather_overlap};
-  std::set<std::array<std::uint64_t, 3>> seen;
+  std::set<std::array<std::uint64_t, 4>> seen;
   for (const Entry& entry : entries_) {
     if (!entry.lowered->pattern) return std::nullopt;
-    const Grouping& grouping = groupings_[at_index(entry.grouping)];
-    const std::array<std::uint64_t, 3> own = {static_cast<std::uint64_t>(grouping.kind),
-                                              static_cast<std::uint64_t>(grouping.stage), *entry.lowered->pattern};
+    const auto number_of = [](auto value) { return static_cast<std::uint64_t>(value); };
+    const std::array<std::uint64_t, 4> own = {number_of(entry.key.kind), number_of(entry.key.stage),
+                                              *entry.lowered->pattern, number_of(entry.lowered->shift)};
     // Several of the same pattern on the same links make no difference.
     if (seen.insert(own).second) step.insert(step.end(), own.begin(), own.end());
   }
@@ -269,11 +268,10 @@ bool TransferTable::divided() const {
 std::vector<GroupedTransfer> TransferTable::grouped() const {
   std::vector<GroupedTransfer> grouped;
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
-    const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
-    transfer.groups = &grouping.groups->ranks;
-    transfer.kind = grouping.kind;
+    transfer.groups = &groupings_[at_index(entries_[i].grouping)]->ranks;
+    transfer.kind = entries_[i].key.kind;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
     }
@@ -292,7 +290,7 @@ void TransferTable::divide(const RankClasses& classes) {
       const Step::Transfer::Part& whole = transfers_[i].parts[p];
       const std::map<int, std::size_t> own = classes_among(parts[p], class_of);
       std::vector<int> group_of;
-      if (own.size() > 1) group_of = group_of_rank(groupings_[grouping].groups->ranks, topology_.gpus());
+      if (own.size() > 1) group_of = group_of_rank(groupings_[grouping]->ranks, topology_.gpus());
       const bool apart = own.size() > 1 && is_separable(whole.lowered, group_of);
       const auto part_of = [&](int group) { return apart ? own.at(class_of[at_index(group)]) : 0; };
       const auto part_of_flow = [&](const Flow& flow) { return part_of(group_of_flow(flow, group_of)); };
@@ -308,7 +306,7 @@ void TransferTable::divide(const RankClasses& classes) {
     }
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
-    const int among = 2 * entries_[i].grouping + (entries_[i].key.of_step.back ? 1 : 0);
+    const int among = 2 * entries_[i].grouping + (entries_[i].key.back ? 1 : 0);
     set_times(transfers_[i].parts, among, topology_, scenario_.background);
     if (transfers_[i].parts.size() < 2) continue;
     for (Step::Transfer::Part& part : transfers_[i].parts) part.links.transfer = static_cast<int>(i);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/training/step/rank_classes.hpp"
 #include "model/training/step/step.hpp"
@@ -64,36 +65,34 @@ class TransferTable {
   [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
 
  private:
-  /// Groups of one kind on one stage.
-  struct Grouping {
-    GroupKind kind;
-    int stage = 0;
-    const KnownTransfers::Groups* groups = nullptr;
-  };
+  using Groups = KnownTransfers::Groups;
   struct Entry {
     int grouping = 0;
-    KnownTransfers::Key key;
+    TransferKey key;
     std::shared_ptr<const KnownTransfers::Transfer> lowered;
     SharedVector<std::vector<int>> groups;  ///< by part
   };
 
+  /// The number of such groups.
   int grouping(GroupKind kind, int stage);
-  using Key = TransferKey;
+  [[nodiscard]] const Groups& groups_of(int transfer) const {
+    return *groupings_[at_index(entries_[at_index(transfer)].grouping)];
+  }
   /// The same transfer of a stage before, whose groups lie as these, so many ranks back; it may cross no host memory,
   /// whose cards depend on the node.
   struct Model {
     int stage = 0, shift = 0;
     const KnownTransfers::Transfer* lowered = nullptr;
   };
-  [[nodiscard]] std::optional<Model> model_of(Key key) const;
-  using Lower = std::function<KnownTransfers::Transfer(const KnownTransfers::Groups&)>;
+  [[nodiscard]] std::optional<Model> model_of(TransferKey key) const;
+  using Lower = std::function<KnownTransfers::Transfer(const Groups&)>;
   /// A new one: its model's on its groups' own links, else what `lower` makes for them.
-  int add(KnownTransfers::Key key, std::string name, RecipePointer recipe, const Lower& lower);
+  int add(const TransferKey& key, std::string name, RecipePointer recipe, const Lower& lower);
   /// The call's, or that of the message of a hop.
-  int transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe);
-  [[nodiscard]] LoweredCollective lower_call(const Key& key, const CollectiveCall& call) const;
-  [[nodiscard]] LoweredCollective message_of(const Key& key, const CollectiveCall& pairs) const;
-  void note_least(int named, Key key, const CollectiveCall& call);
+  int transfer(const TransferKey& key, const CollectiveCall& call, std::string name, RecipePointer recipe);
+  [[nodiscard]] LoweredCollective lower_call(const TransferKey& key, const CollectiveCall& call) const;
+  [[nodiscard]] LoweredCollective message_of(const TransferKey& key, const CollectiveCall& pairs) const;
+  void note_least(int named, TransferKey key, const CollectiveCall& call);
   /// The least that a group of the transfer takes while no other moves.
   [[nodiscard]] Seconds least_of_groups(int transfer) const;
 
@@ -103,9 +102,8 @@ class TransferTable {
   std::shared_ptr<KnownTransfers> shared_;
   std::vector<Step::Transfer>& transfers_;
   std::vector<Entry> entries_;  ///< of each transfer
-  std::vector<Grouping> groupings_;
-  std::map<std::pair<GroupKind, int>, int> known_groupings_;
-  std::map<Key, int> known_;
+  std::vector<const Groups*> groupings_;
+  std::map<TransferKey, int> known_;
   bool takes_least_ = false, stages_lie_alike_ = false, exact_ = true;
   std::map<int, Seconds> least_;  ///< by transfer, where the least is taken
 };
