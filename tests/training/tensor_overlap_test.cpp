@@ -52,7 +52,9 @@ Seconds time_of(const std::vector<Piece>& pieces, const TransferTable& transfers
   return sum;
 }
 
-double step_of(const BuiltStep& built) { return step_time(built.step, test::uncontended_times(built.step)).value(); }
+double step_of(const BuiltStep& built) {
+  return step_time(built.step, test::uncontended_times(built.step).end).value();
+}
 
 }  // namespace
 
