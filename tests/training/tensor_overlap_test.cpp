@@ -86,7 +86,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
     Step::Transfer::Part part;
     part.uncontended = Seconds(seconds);
     part.lanes = {0};
-    known.push_back({"collectives inside layers", {part}, -1, nullptr, 0.25});
+    known.push_back({"collectives inside layers", {part}, nullptr, 0.25});
   }
   const TransferTable transfers(scenario, topology, known);
   LayerCalls calls;
