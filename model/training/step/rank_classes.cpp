@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "model/base/equitable_partition.hpp"
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -64,9 +63,10 @@ class ClusterGraph {
     }
   }
 
-  /// Once for transfers of the same groups that put the same flows on the links, up to a factor.
+  /// Once for transfers of the same groups and pattern.
   void add_flows(const GroupedTransfer& transfer) {
-    if (!known_.insert(structure_of(transfer)).second) return;
+    const int same = same_grouping_.at(transfer.grouping);
+    if (transfer.pattern && !known_.emplace(same, *transfer.pattern).second) return;
     const std::vector<Vertex>& groups = groups_of(transfer.grouping);
     const auto number = static_cast<double>(transfers_++);
     const std::vector<int> group_of = group_of_rank(*transfer.groups, topology_.gpus());
@@ -139,30 +139,6 @@ class ClusterGraph {
            std::ranges::equal(a.groups->families(), b.groups->families(), same_groups);
   }
 
-  using Structure = std::pair<int, std::uint64_t>;
-  [[nodiscard]] Structure structure_of(const GroupedTransfer& transfer) {
-    std::uint64_t flows = 0;
-    for (const GroupedTransfer::Part& part : transfer.parts) flows = hash_of(flows, pattern_of(*part.lowered));
-    return {same_grouping_.at(transfer.grouping), flows};
-  }
-
-  /// A hash of its flows' ends, and of which flows of a phase have equal bytes and weights.
-  [[nodiscard]] std::uint64_t pattern_of(const LoweredCollective& lowered) {
-    if (lowered.phases.empty()) return 0;
-    const auto [known, is_new] = patterns_.try_emplace(&*lowered.phases.begin(), 0);
-    if (!is_new) return known->second;
-    const auto place = [&](EndpointId end) { return topology_.is_gpu(end) ? vertex_of(end) : end; };
-    for (const LoweredCollective::Phase& phase : lowered.phases) {
-      std::map<std::pair<double, double>, std::size_t> amounts;
-      for (const Flow& flow : phase.flows) {
-        const auto equal = amounts.try_emplace({flow.bytes.value(), flow.weight}, amounts.size()).first;
-        known->second = hash_of(known->second, place(flow.source), place(flow.destination), equal->second);
-      }
-      known->second = hash_of(known->second, phase.flows.size());
-    }
-    return known->second;
-  }
-
   /// Ranks of different colours stay apart; else only groups tell them apart. Vertices that are neither are isolated.
   [[nodiscard]] std::vector<std::int32_t> by_groups_alone(const std::vector<std::int32_t>& colour) const {
     ColouredGraph members{graph_.colour};
@@ -213,8 +189,7 @@ class ClusterGraph {
   std::vector<const GroupedTransfer*> groupings_;  ///< the first of each, repeated ones left out
   std::map<int, int> same_grouping_;               ///< by grouping: the one that it repeats, or itself
   std::map<int, std::vector<Vertex>> groups_;
-  std::set<Structure> known_;
-  std::map<const LoweredCollective::Phase*, std::uint64_t> patterns_;
+  std::set<std::pair<int, std::uint64_t>> known_;  ///< groupings and patterns
   bool between_gpus_ = true;
   std::vector<LinkId> crossed_;
   int transfers_ = 0;

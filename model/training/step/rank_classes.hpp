@@ -9,6 +9,8 @@
 // slow card in one node makes just those classes that it needs.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +32,8 @@ struct GroupedTransfer {
   GroupKind kind = GroupKind::tensor;  ///< of the groups
   const RankGroups* groups = nullptr;
   std::vector<Part> parts;
+  /// Equal for transfers that put the same flows on the links of such groups, up to a factor; nothing: not known.
+  std::optional<std::uint64_t> pattern = std::nullopt;
 };
 
 /// Whether ranks that behave alike share a class: the same results, sooner.

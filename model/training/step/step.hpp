@@ -156,7 +156,7 @@ struct Step {
     RecipePointer recipe = nullptr;
     double slowdown = 0.0;  ///< of kernels beside it, as a share of the time that both run
     GroupKind kind = GroupKind::gradients;
-    Bytes sent = {};               ///< by each rank, as bus bandwidths count: of payload, by the best of algorithms
+    Bytes sent = {};  ///< by each rank, as bus bandwidths count: of payload, by the best of algorithms
   };
 
   /// The layers of one stage that belong to one model chunk; work is for one micro-batch.

@@ -181,7 +181,6 @@ const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, 
   Groups& groups = known->second;
   if (!is_new) return groups;
   groups.ranks = layout_.groups(kind, stage);
-  if (!groups.ranks.empty()) groups.channel_share = channel_share(groups.ranks.front(), topology);
   for (int other = 0; undisturbed_ && other < stage; ++other) {
     const Groups& model = this->groups(kind, other, topology);
     if (model.model_stage != other) continue;
@@ -190,8 +189,10 @@ const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, 
     groups.model_stage = other;
     groups.shift = *shift;
     groups.alike = model.alike;
+    groups.channel_share = model.channel_share;
     return groups;
   }
+  if (!groups.ranks.empty()) groups.channel_share = channel_share(groups.ranks.front(), topology);
   groups.alike = alike_groups(groups.ranks, topology);
   return groups;
 }

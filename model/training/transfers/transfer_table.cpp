@@ -1,7 +1,6 @@
 #include "model/training/transfers/transfer_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -244,19 +243,26 @@ Seconds TransferTable::time(int transfer, int lane) const {
   return longest;
 }
 
+std::vector<std::size_t> TransferTable::distinct() const {
+  std::set<std::pair<int, std::uint64_t>> seen;
+  std::vector<std::size_t> distinct;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const std::optional<std::uint64_t>& pattern = entries_[i].lowered->pattern;
+    if (!pattern || seen.emplace(entries_[i].grouping, *pattern).second) distinct.push_back(i);
+  }
+  return distinct;
+}
+
 std::optional<DivisionKey> TransferTable::division_key() const {
   if (shared_->network().empty()) return std::nullopt;
   const Plan& plan = scenario_.plan;
   std::vector<std::uint64_t> step{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
                                   plan.sync.gather_overlap};
-  std::set<std::array<std::uint64_t, 4>> seen;
-  for (const Entry& entry : entries_) {
-    if (!entry.lowered->pattern) return std::nullopt;
-    const auto number_of = [](auto value) { return static_cast<std::uint64_t>(value); };
-    const std::array<std::uint64_t, 4> own = {number_of(entry.key.kind), number_of(entry.key.stage),
-                                              *entry.lowered->pattern, number_of(entry.lowered->shift)};
-    // Several of the same pattern on the same links make no difference.
-    if (seen.insert(own).second) step.insert(step.end(), own.begin(), own.end());
+  for (const std::size_t i : distinct()) {
+    const auto& [grouping, key, lowered, groups] = entries_[i];
+    if (!lowered->pattern) return std::nullopt;
+    const auto kind = static_cast<std::uint64_t>(key.kind);
+    step.insert(step.end(), {kind, at_index(key.stage), *lowered->pattern, at_index(lowered->shift)});
   }
   return DivisionKey{layout_, shared_->network(), std::move(step)};
 }
@@ -267,11 +273,12 @@ bool TransferTable::divided() const {
 
 std::vector<GroupedTransfer> TransferTable::grouped() const {
   std::vector<GroupedTransfer> grouped;
-  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+  for (const std::size_t i : distinct()) {
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
     transfer.groups = &groupings_[at_index(entries_[i].grouping)]->ranks;
     transfer.kind = entries_[i].key.kind;
+    transfer.pattern = entries_[i].lowered->pattern;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
     }

@@ -47,7 +47,7 @@ class TransferTable {
 
   /// Ranks as long as their stages are whole.
   [[nodiscard]] const RankClasses& whole() const { return shared_->whole(); }
-  /// All groups of all transfers, for the classes of ranks.
+  /// All groups, and what tells their ranks apart, for the classes of ranks.
   [[nodiscard]] std::vector<GroupedTransfer> grouped() const;
   /// Divides every transfer by the classes of its groups.
   void divide(const RankClasses& classes);
@@ -73,6 +73,8 @@ class TransferTable {
     SharedVector<std::vector<int>> groups;  ///< by part
   };
 
+  /// Those that differ from the others of their groups in more than sizes.
+  [[nodiscard]] std::vector<std::size_t> distinct() const;
   /// The number of such groups.
   int grouping(GroupKind kind, int stage);
   [[nodiscard]] const Groups& groups_of(int transfer) const {

@@ -101,13 +101,14 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
   const auto any_inside = [](const Groups* groups) { return is_inside_layers(groups->kind); };
   if (std::ranges::none_of(groupings_, any_inside)) return cuts;
   LinkUsers users(topology_);
-  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+  const std::vector<std::size_t> seen = distinct();
+  for (const std::size_t i : seen) {
     const GroupKind kind = entries_[i].key.kind;
     for (const Step::Transfer::Part& part : transfers_[i].parts) users.add(kind, part);
   }
   users.add_background(scenario_.background);
 
-  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+  for (const std::size_t i : seen) {
     if (!is_inside_layers(entries_[i].key.kind)) continue;
     Step::Lane::Cut& cut = cuts[at_index(entries_[i].key.stage)];
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
