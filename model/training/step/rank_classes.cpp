@@ -45,13 +45,10 @@ class ClusterGraph {
   /// Once for each grouping.
   void add_groups(const GroupedTransfer& transfer) {
     if (same_grouping_.contains(transfer.grouping)) return;
-    const auto same = std::ranges::find_if(groupings_, [&](const auto* other) { return repeats(*other, transfer); });
-    if (same != groupings_.end()) {
-      same_grouping_[transfer.grouping] = (*same)->grouping;
-      return;
-    }
+    const bool repeats = at_index(transfer.shift) % ranks_ == 0;
+    same_grouping_[transfer.grouping] = repeats ? transfer.model : transfer.grouping;
+    if (repeats && transfer.model != transfer.grouping) return;
     groupings_.push_back(&transfer);
-    same_grouping_[transfer.grouping] = transfer.grouping;
     const auto known = groups_.try_emplace(transfer.grouping, transfer.groups->size(), -1).first;
     for (std::size_t p = 0; p < transfer.parts.size(); ++p) {
       for (const int group : transfer.parts[p].groups) {
@@ -126,19 +123,6 @@ class ClusterGraph {
   }
 
  private:
-  /// Whether the groups are those of the other, stages apart.
-  [[nodiscard]] bool repeats(const GroupedTransfer& a, const GroupedTransfer& b) const {
-    const auto same_rank = [this](int x, int y) { return vertex_of(x) == vertex_of(y); };
-    const auto same_groups = [&](const RankGroups::Family& x, const RankGroups::Family& y) {
-      return x.shifts == y.shifts && std::ranges::equal(x.first, y.first, same_rank);
-    };
-    const auto same_part = [](const GroupedTransfer::Part& x, const GroupedTransfer::Part& y) {
-      return std::ranges::equal(x.groups, y.groups);
-    };
-    return a.kind == b.kind && std::ranges::equal(a.parts, b.parts, same_part) &&
-           std::ranges::equal(a.groups->families(), b.groups->families(), same_groups);
-  }
-
   /// Ranks of different colours stay apart; else only groups tell them apart. Vertices that are neither are isolated.
   [[nodiscard]] std::vector<std::int32_t> by_groups_alone(const std::vector<std::int32_t>& colour) const {
     ColouredGraph members{graph_.colour};

@@ -28,8 +28,8 @@ struct GroupedTransfer {
     const LoweredCollective* lowered = nullptr;
     std::span<const int> groups;  ///< indices
   };
-  int grouping = 0;                    ///< equal for transfers of the same groups
-  GroupKind kind = GroupKind::tensor;  ///< of the groups
+  int grouping = 0;          ///< equal for transfers of the same groups
+  int model = 0, shift = 0;  ///< the first grouping that becomes this one so many ranks further on: itself at least
   const RankGroups* groups = nullptr;
   std::vector<Part> parts;
   /// Equal for transfers that put the same flows on the links of such groups, up to a factor; nothing: not known.

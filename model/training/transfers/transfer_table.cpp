@@ -275,9 +275,14 @@ std::vector<GroupedTransfer> TransferTable::grouped() const {
   std::vector<GroupedTransfer> grouped;
   for (const std::size_t i : distinct()) {
     GroupedTransfer& transfer = grouped.emplace_back();
+    const Groups& groups = groups_of(static_cast<int>(i));
+    const auto model = std::ranges::find_if(groupings_, [&](const Groups* other) {
+      return other->kind == groups.kind && other->model_stage == groups.model_stage;
+    });
     transfer.grouping = entries_[i].grouping;
-    transfer.groups = &groupings_[at_index(entries_[i].grouping)]->ranks;
-    transfer.kind = entries_[i].key.kind;
+    transfer.model = static_cast<int>(model - groupings_.begin());
+    transfer.shift = groups.shift - (*model)->shift;
+    transfer.groups = &groups.ranks;
     transfer.pattern = entries_[i].lowered->pattern;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
