@@ -146,4 +146,11 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, const Plan& 
   return split_layers(model, plan.pipeline, plan.interleave, plan.embedding_in_pipeline);
 }
 
+bool same_layers(const std::vector<std::vector<LayerRun>>& chunks, const ChunkPlacement& placement, int a, int b) {
+  for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+    if (chunks[at_index(placement.position(a, chunk))] != chunks[at_index(placement.position(b, chunk))]) return false;
+  }
+  return true;
+}
+
 }  // namespace foretrain

@@ -13,6 +13,7 @@ using namespace foretrain;
 using test::BuiltStep;
 using test::PassSeconds;
 using test::uncontended_times;
+using test::uncontended_use;
 
 namespace {
 
@@ -26,7 +27,7 @@ Step step_of(PipelineSchedule schedule, int stages, int interleave, int micro_ba
   return test::pipeline_step(schedule, stages, interleave, micro_batches, each);
 }
 
-double bubble_of(const Step& step) { return breakdown_of(step, uncontended_times(step)).pipeline_bubble.value(); }
+double bubble_of(const Step& step) { return uncontended_use(step).breakdown.pipeline_bubble.value(); }
 
 /// The most micro-batches whose activations a stage holds at once, in passes through one of its chunks. A backward pass
 /// in two parts lets go of them after the second.
@@ -90,7 +91,7 @@ TEST_CASE("DualPipe idles for (p / 2 - 1)(F&B + B - 3 W)") {
   // run together: (4 - 1)(3 + 2 - 3) = 6 with eight stages; where running together saves 0.6, 1.8 less.
   CHECK(bubble_of(step_of(dualpipe, 8, 1, 24, {})) == Approx(6.0));
   CHECK(bubble_of(step_of(dualpipe, 4, 1, 8, {})) == Approx(2.0));
-  const StepGraph::Times times = uncontended_times(step_of(dualpipe, 8, 1, 24, {1.0, 1.0, 1.0, 2.4}));
+  const auto times = uncontended_times(step_of(dualpipe, 8, 1, 24, {1.0, 1.0, 1.0, 2.4}));
   // The stages in the middle have the longest bubble. All 24 pairs there take 3 s, but for those that run together.
   const std::vector<PipelinePass> order = pipeline_order(dualpipe, 8, 3, 1, 24);
   const auto together = static_cast<double>(std::ranges::count(order, PassKind::paired, &PipelinePass::kind));
@@ -237,4 +238,30 @@ TEST_CASE("a forward and a backward pass together hide each other's collectives 
   CHECK(pieces[1].work.value() == Approx(3.75));
   CHECK(pieces[1].transfers == std::vector{8, 9});
   CHECK((pieces[0].beside && pieces[1].beside));
+}
+
+TEST_CASE("Two chunks a stage send every activation over three boundaries each way instead of one") {
+  // GPT-2 on two of four GPUs behind links of 16 GB/s: chunks in the order 0 1 0 1 of stages have three boundaries. A
+  // micro-batch of 8 x 1,024 tokens is 8 x 1,024 x 768 numbers of two bytes, 12.58 MB; eight of them go there and back.
+  const auto sent = [](const char* interleave) {
+    const BuiltStep built(load_scenario_text(R"(
+cluster: { node: pcie-switch-16gbps-x4, nodes: 1, gpus_per_node: 2 }
+workload:
+  train: { model: gpt2, global_batch: 64, micro_batch: 8, precision: bf16, optimizer: adamw }
+plan: { pipeline: 2 }
+)",
+                                             "two.yaml", {std::string("plan.interleave=") + interleave}));
+    Seconds all;
+    for (const auto& [name, time] : uncontended_use(built.step).communication) {
+      if (name != "waiting for other ranks") all += time.total;
+    }
+    return std::pair{step_graph(built.step).transfers.size(), all.value()};
+  };
+  constexpr double message = 8.0 * 1024 * 768 * 2 / 16e9;
+  const auto [plain, plain_time] = sent("1");
+  CHECK(plain == 2 * 8);
+  CHECK(plain_time == Approx(2 * 8 * message).epsilon(0.02));
+  const auto [chunked, chunked_time] = sent("2");
+  CHECK(chunked == 2 * 3 * 8);
+  CHECK(chunked_time == Approx(2 * 3 * 8 * message).epsilon(0.02));
 }

@@ -52,7 +52,9 @@ Seconds time_of(const std::vector<Piece>& pieces, const TransferTable& transfers
   return sum;
 }
 
-double step_of(const BuiltStep& built) { return step_time(built.step, test::uncontended_times(built.step)).value(); }
+double step_of(const BuiltStep& built) {
+  return step_time(built.step, test::uncontended_times(built.step).end).value();
+}
 
 }  // namespace
 
@@ -84,7 +86,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
     Step::Transfer::Part part;
     part.uncontended = Seconds(seconds);
     part.lanes = {0};
-    known.push_back({"collectives inside layers", {part}, -1, nullptr, 0.25});
+    known.push_back({"collectives inside layers", {part}, nullptr, 0.25});
   }
   const TransferTable transfers(scenario, topology, known);
   LayerCalls calls;

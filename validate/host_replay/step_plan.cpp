@@ -239,7 +239,7 @@ Execution StepOfRanks::execution(const std::vector<std::vector<TaskSpan>>& spans
 }
 
 Seconds StepOfRanks::waiting(const Execution& execution) const {
-  const Breakdown breakdown = breakdown_of(step, times_of(graph, execution));
+  const Breakdown breakdown = time_use(step, graph, execution, execution.makespan).breakdown;
   return breakdown.exposed_communication + breakdown.pipeline_bubble;
 }
 

@@ -6,6 +6,17 @@
 
 namespace foretrain {
 
+namespace {
+
+/// Null for what is not inside layers.
+const char* name_inside_layers(GroupKind kind) {
+  if (kind == GroupKind::tensor) return "tensor-parallel collectives";
+  if (kind == GroupKind::context) return "context-parallel ring";
+  return kind == GroupKind::expert ? "exchange of tokens" : nullptr;
+}
+
+}  // namespace
+
 StepBlocks::StepBlocks(const Step& step)
     : shape{static_cast<int>(step.schedule),
             step.interleave,
@@ -43,7 +54,7 @@ StepBlocks::StepBlocks(const Step& step)
       parts.push_back(add(transfer.name.c_str(), part.uncontended, Category::communication, transfer.recipe));
       blocks.back().flows = part.lowered;
       blocks.back().links = part.links;
-      blocks.back().kind = transfer.inside;
+      blocks.back().kind = name_inside_layers(transfer.kind);
       note(part.lanes);
     }
   }
