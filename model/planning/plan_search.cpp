@@ -1,6 +1,7 @@
 #include "model/planning/plan_search.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "model/base/bytestream.hpp"
@@ -11,12 +12,29 @@ namespace {
 
 constexpr std::size_t outlined_at_once = 4096, refined_at_once = 64, settled_at_once = 16, misses_told = 3;
 
+std::string bytes_of(const LayoutResult& result) {
+  Bytestream bytes;
+  bytes.put(std::vector{result.bound});
+  bytes.put(result.open);
+  bytes.put(std::vector{result.counts});
+  bytes.put(result.best);
+  bytes.put(result.misses);
+  return std::move(bytes).text();
+}
+
+LayoutResult layout_result(const std::string& text) {
+  Bytestream bytes(text);
+  return {bytes.take<double>().front(), bytes.take<LayoutNode>(), bytes.take<PlanCounts>().front(),
+          bytes.take<PlanCandidate>(), bytes.take<PlanCandidate>()};
+}
+
 struct LayoutTask {
   int space = 0;
   const PlanPoint* layout = nullptr;
   double bound = 0.0;
   std::int64_t plans = 0;  ///< that are not settled
   bool refined = false;
+  std::optional<LayoutResult> found = std::nullopt;
 };
 
 /// A search's rounds: what it asks of other processes, and what becomes of their answers.
@@ -53,7 +71,8 @@ class Rounds {
       look_into(most_promising(settled_at_once_), LayoutEffort::settle);
       settled_at_once_ = std::min(2 * settled_at_once_, settled_at_once);
     } else {
-      look_into(most_promising(refined_at_once), LayoutEffort::refine);
+      look_into(most_promising(refined_at_once_), LayoutEffort::refine);
+      refined_at_once_ = std::min(2 * refined_at_once_, refined_at_once);
     }
     return true;
   }
@@ -78,14 +97,8 @@ class Rounds {
   void look_into(const std::vector<LayoutTask*>& tasks, LayoutEffort effort) {
     const std::vector<std::string> answers = run_tasks_(tasks.size(), [&](std::size_t i) {
       const auto space = static_cast<std::size_t>(tasks[i]->space);
-      const LayoutResult result =
-          search_layout(spaces_[space], *tasks[i]->layout, objectives_[space], known_, kept_, effort);
-      Bytestream bytes;
-      bytes.put(std::vector{result.bound});
-      bytes.put(std::vector{result.counts});
-      bytes.put(result.best);
-      bytes.put(result.misses);
-      return std::move(bytes).text();
+      return bytes_of(
+          search_layout(spaces_[space], *tasks[i]->layout, objectives_[space], known_, kept_, effort, tasks[i]->found));
     });
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       if (answers[i].empty()) {
@@ -93,21 +106,21 @@ class Rounds {
         continue;
       }
       LayoutTask& task = *tasks[i];
-      Bytestream bytes(answers[i]);
-      task.bound = std::max(task.bound, bytes.take<double>().front());
+      LayoutResult found = layout_result(answers[i]);
+      task.bound = std::max(task.bound, found.bound);
       task.refined = effort != LayoutEffort::outline;
-      const PlanCounts counts = bytes.take<PlanCounts>().front();
-      task.plans = effort == LayoutEffort::settle ? 0 : counts.plans;
-      if (effort == LayoutEffort::outline) search_.plans += counts.plans;
-      if (effort == LayoutEffort::settle) search_.counts += counts;
-      merge(search_.best, bytes.take<PlanCandidate>(), task.space, kept_);
-      merge(search_.misses, bytes.take<PlanCandidate>(), task.space, misses_told);
+      task.plans = effort == LayoutEffort::settle ? 0 : found.counts.plans;
+      if (effort == LayoutEffort::outline) search_.plans += found.counts.plans;
+      if (effort == LayoutEffort::settle) search_.counts += found.counts;
+      merge(search_.best, std::exchange(found.best, {}), task.space, kept_);
+      merge(search_.misses, std::exchange(found.misses, {}), task.space, misses_told);
+      task.found = std::move(found);
     }
     known_.clear();
     for (const PlanCandidate& candidate : search_.best) known_.push_back(candidate.value);
   }
 
-  /// Takes up the better ones; settling a layout misses what refining it has missed.
+  /// Takes up the better ones.
   static void merge(std::vector<PlanCandidate>& all, std::vector<PlanCandidate> more, int space, std::size_t kept) {
     for (PlanCandidate& candidate : more) candidate.space = space;
     all.insert(all.end(), more.begin(), more.end());
@@ -126,7 +139,8 @@ class Rounds {
   PlanSearch& search_;
   std::vector<LayoutTask> open_;
   std::vector<double> known_;
-  std::size_t settled_at_once_ = 1;  ///< the first one's plans are the bar for others
+  /// The first ones' plans are the bar for others.
+  std::size_t refined_at_once_ = 16, settled_at_once_ = 1;
 };
 
 }  // namespace
