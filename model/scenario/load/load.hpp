@@ -29,6 +29,6 @@ YamlNode scenario_document(const std::filesystem::path& path, const std::vector<
 YamlNode with_our_names(YamlNode document);
 
 /// The same from a document, whose overrides are already applied.
-Scenario read_scenario(const YamlNode& document, std::string_view default_name);
+Scenario read_scenario(YamlNode document, std::string_view default_name);
 
 }  // namespace foretrain
