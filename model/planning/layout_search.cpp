@@ -258,9 +258,9 @@ PlanCounts& PlanCounts::operator+=(const PlanCounts& other) {
 
 LayoutResult search_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
                            const std::vector<double>& known, std::size_t kept, LayoutEffort effort,
-                           const std::optional<LayoutResult>& before) {
+                           const LayoutResult& before) {
   LayoutSearch search(space, objective, known, kept, effort);
-  before ? search.go_on(layout, *before) : search.begin(layout);
+  before.counts.plans > 0 ? search.go_on(layout, before) : search.begin(layout);
   return std::move(search).run();
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "model/planning/plan_space.hpp"
@@ -89,6 +88,6 @@ enum class LayoutEffort {
 /// looked for. `before`: what a lesser effort has found, from where it goes on.
 LayoutResult search_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
                            const std::vector<double>& known, std::size_t kept, LayoutEffort effort,
-                           const std::optional<LayoutResult>& before = std::nullopt);
+                           const LayoutResult& before = {});
 
 }  // namespace foretrain

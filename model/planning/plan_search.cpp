@@ -1,7 +1,6 @@
 #include "model/planning/plan_search.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "model/base/bytestream.hpp"
@@ -31,10 +30,11 @@ LayoutResult layout_result(const std::string& text) {
 struct LayoutTask {
   int space = 0;
   const PlanPoint* layout = nullptr;
-  double bound = 0.0;
-  std::int64_t plans = 0;  ///< that are not settled
-  bool refined = false;
-  std::optional<LayoutResult> found = std::nullopt;
+  LayoutEffort effort = LayoutEffort::outline;  ///< that went into what was found
+  LayoutResult found;
+
+  [[nodiscard]] double bound() const { return found.bound; }
+  [[nodiscard]] bool refined() const { return effort == LayoutEffort::refine; }
 };
 
 /// A search's rounds: what it asks of other processes, and what becomes of their answers.
@@ -44,7 +44,8 @@ class Rounds {
          const RunTasks& run_tasks, PlanSearch& search)
       : spaces_(spaces), objectives_(objectives), kept_(kept), run_tasks_(run_tasks), search_(search) {
     for (std::size_t space = 0; space < spaces.size(); ++space) {
-      for (const PlanPoint& layout : spaces[space].layouts()) open_.push_back({static_cast<int>(space), &layout});
+      for (const PlanPoint& layout : spaces[space].layouts())
+        open_.push_back({static_cast<int>(space), &layout, LayoutEffort::outline, {}});
     }
     search.layouts = open_.size();
     for (std::size_t first = 0; first < open_.size() && search_.complete; first += outlined_at_once) {
@@ -56,18 +57,18 @@ class Rounds {
 
   /// False where nothing is left to look into.
   bool next() {
-    std::erase_if(open_, [](const LayoutTask& task) { return task.plans == 0; });
+    std::erase_if(open_, [](const LayoutTask& task) { return task.effort == LayoutEffort::settle; });
     std::ranges::stable_sort(open_, {}, &LayoutTask::bound);
     search_.settled = search_.layouts;
     for (const LayoutTask& task : open_) search_.settled -= is_hopeless(task) ? 0 : 1;
     if (!search_.complete || open_.empty()) return false;
     if (is_hopeless(open_.front())) {
-      for (const LayoutTask& task : open_) search_.counts.plans += task.plans;
+      for (const LayoutTask& task : open_) search_.counts.plans += task.found.counts.plans;
       return false;
     }
     // Without a bar all would be refined to the end: the most promising of the refined give one.
     if (known_.size() < kept_) std::ranges::stable_partition(open_, &LayoutTask::refined);
-    if (open_.front().refined) {
+    if (open_.front().refined()) {
       look_into(most_promising(settled_at_once_), LayoutEffort::settle);
       settled_at_once_ = std::min(2 * settled_at_once_, settled_at_once);
     } else {
@@ -79,16 +80,16 @@ class Rounds {
 
  private:
   [[nodiscard]] bool is_hopeless(const LayoutTask& task) const {
-    return known_.size() == kept_ && task.bound * (1.0 - 1e-9) > known_.back();
+    return known_.size() == kept_ && task.bound() * (1.0 - 1e-9) > known_.back();
   }
 
   /// Those from the front on of which as much is known.
   [[nodiscard]] std::vector<LayoutTask*> most_promising(std::size_t most) {
-    const bool refined = open_.front().refined;
+    const bool refined = open_.front().refined();
     std::vector<LayoutTask*> tasks;
     for (LayoutTask& task : open_) {
-      if (tasks.size() == most || is_hopeless(task) || (refined && !task.refined)) break;
-      if (task.refined == refined) tasks.push_back(&task);
+      if (tasks.size() == most || is_hopeless(task) || (refined && !task.refined())) break;
+      if (task.refined() == refined) tasks.push_back(&task);
     }
     std::ranges::sort(tasks, {}, [](const LayoutTask* task) { return std::pair(task->space, task->layout); });
     return tasks;
@@ -106,15 +107,12 @@ class Rounds {
         continue;
       }
       LayoutTask& task = *tasks[i];
-      LayoutResult found = layout_result(answers[i]);
-      task.bound = std::max(task.bound, found.bound);
-      task.refined = effort != LayoutEffort::outline;
-      task.plans = effort == LayoutEffort::settle ? 0 : found.counts.plans;
-      if (effort == LayoutEffort::outline) search_.plans += found.counts.plans;
-      if (effort == LayoutEffort::settle) search_.counts += found.counts;
-      merge(search_.best, std::exchange(found.best, {}), task.space, kept_);
-      merge(search_.misses, std::exchange(found.misses, {}), task.space, misses_told);
-      task.found = std::move(found);
+      task.effort = effort;
+      task.found = layout_result(answers[i]);
+      if (effort == LayoutEffort::outline) search_.plans += task.found.counts.plans;
+      if (effort == LayoutEffort::settle) search_.counts += task.found.counts;
+      merge(search_.best, std::exchange(task.found.best, {}), task.space, kept_);
+      merge(search_.misses, std::exchange(task.found.misses, {}), task.space, misses_told);
     }
     known_.clear();
     for (const PlanCandidate& candidate : search_.best) known_.push_back(candidate.value);
