@@ -147,7 +147,7 @@ void read_document(std::string_view default_name, Scenario& scenario) {
   } else {
     scenario.plan = read_other_plan(plan, workload);
   }
-  const std::vector<Constant> habits = std::move(scenario.calibration.constants);
+  const SharedVector<Constant> habits = std::move(scenario.calibration.constants);
   if (const auto background = keys.find("background")) {
     scenario.background = read_background(*background, scenario.cluster);
   }
@@ -172,9 +172,8 @@ void read_document(std::string_view default_name, Scenario& scenario) {
   scenario.calibration.read_before = reads_so_far();
   check_stage_layers(scenario);
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
-  std::vector<Constant>& constants = scenario.calibration.constants;
-  constants.insert(constants.end(), habits.begin(), habits.end());
-  constants.insert(constants.end(), learned.begin(), learned.end());
+  for (const Constant& habit : habits) scenario.calibration.constants.push_back(habit);
+  for (const Constant& figure : learned) scenario.calibration.constants.push_back(figure);
   scenario.learned = learned_range(document);
 }
 
