@@ -25,7 +25,7 @@ StepBlocks::StepBlocks(const Step& step)
     shape.push_back(std::ssize(lane.chunks));
     std::vector<Chunk>& of_lane = chunks.emplace_back();
     for (const Step::Chunk& chunk : lane.chunks) {
-      of_lane.push_back(add_chunk(step, chunk, lane.cut != Step::Lane::Cut::none));
+      of_lane.push_back(add_chunk(step, lane, chunk));
     }
   }
   passes = blocks.size();
@@ -118,7 +118,12 @@ StepBlocks::Work StepBlocks::add_work(const char* name, const Stretch& stretch, 
   return work;
 }
 
-StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::Chunk& chunk, bool cut) {
+StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::Lane& lane, const Step::Chunk& chunk) {
+  using Cut = Step::Lane::Cut;
+  const bool cut = lane.cut != Cut::none;
+  // The last backward pass of an only chunk runs bucket by bucket, so that no whole pass is at the step's ends.
+  const bool only = lane.chunks.size() == 1 && step.overlap && !step.gather_overlap && !splits_backward(step.schedule);
+  const bool cut_whole = lane.cut == Cut::all || (cut && !only);
   constexpr PerPass<const char*> names{
       {"forward", "backward", "backward of inputs", "backward of weights", "forward and backward"}};
   Chunk added;
@@ -126,7 +131,7 @@ StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::Chunk& chu
   for (const PassKind kind : pass_kinds) {
     const bool usual = kind == PassKind::forward || kind == PassKind::backward;
     if (usual ? !chunk.units.empty() : !splits_backward(step.schedule)) continue;
-    added.passes[kind] = add_work(names[kind], chunk.passes[kind], cut);
+    added.passes[kind] = add_work(names[kind], chunk.passes[kind], cut_whole);
   }
   shape.push_back(std::ssize(chunk.buckets));
   for (const GradientBucket& bucket : chunk.buckets) {

@@ -48,7 +48,7 @@ struct StepBlocks {
   BlockId add_kernels(Seconds duration, const RecipePointer& recipe);
   void add_buckets(const Step::Chunk& chunk, Chunk& added);
   Work add_work(const char* name, const Stretch& stretch, bool cut);
-  Chunk add_chunk(const Step& step, const Step::Chunk& chunk, bool cut);
+  Chunk add_chunk(const Step& step, const Step::Lane& lane, const Step::Chunk& chunk);
   void note(std::span<const int> numbers);
 };
 
