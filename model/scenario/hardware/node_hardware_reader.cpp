@@ -99,8 +99,7 @@ NodeGroup read_group(const MappingReader& keys, const std::optional<Field>& gene
     if (!network) continue;
     FigureLog log("cluster", cluster);
     group.network = read_network(*network, group.network, log);
-    const std::vector<Constant> replaced = std::move(log).take();
-    group.node.constants.insert(group.node.constants.end(), replaced.begin(), replaced.end());
+    for (const Constant& replaced : std::move(log).take()) group.node.constants.push_back(replaced);
   }
   return group;
 }
