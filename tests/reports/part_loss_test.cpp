@@ -42,8 +42,8 @@ std::string cluster_of(const std::string& machines, const std::string& plan, con
          plan + " }\n";
 }
 
-const std::string half_gpu = "a GPU at half its speed: node 0 gpu 0 50 %;\n";
-const std::string card = "a network card: node 0 card 0 failed;\n";
+const std::string half_gpu = "one GPU at half speed: node 0 gpu 0 50 %;\n";
+const std::string card = "one NIC: node 0 card 0 failed;\n";
 
 /// As many replicas as whole ones fit on these machines, each with the samples that it had.
 std::string restart(const char* part, int nodes, int replicas, int batch) {

@@ -84,8 +84,8 @@ TEST_CASE("A trait that changes in a trainer's file changes its own line and no 
     REQUIRE(after.size() == before.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
       const bool own = before[i].starts_with(fmt::format("{} {} ", key, value));
-      CHECK(after[i] == (own ? fmt::format("{} {} the trainer's", key, other) : before[i]));
+      CHECK(after[i] == (own ? fmt::format("{} {} framework mine", key, other) : before[i]));
     }
-    CHECK(std::ranges::count(before, fmt::format("{} {} the trainer's", key, value)) == 1);
+    CHECK(std::ranges::count(before, fmt::format("{} {} framework mine", key, value)) == 1);
   }
 }

@@ -22,6 +22,7 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
   Step time     500 ms
   Throughput    128 samples/s
   MFU           40.0 % · 0 FLOP/s per GPU
+  Peak memory   40.0 GB of 80.0 GB (fits)
 )");
   TrainResult& train = *result.train();
   result.uncertainty_low = Seconds(0.4);
