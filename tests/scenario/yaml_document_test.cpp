@@ -97,17 +97,13 @@ TEST_CASE("Bombs do not go off") {
   CHECK(complaint(bomb).find("t.yaml:1:4: an anchor") == 0);
   CHECK(complaint("a: " + repeated("[", 1000) + repeated("]", 1000)).find("nested deeper than 64 levels") !=
         std::string::npos);
-  CHECK(complaint("a: " + repeated("[", 100'000)) != "accepted");
+  CHECK(complaint("a:\n  " + std::string(15'000'000, '[')) ==
+        "t.yaml:2:66: nested deeper than 64 levels; a flatter structure");  // at once, without memory for all
   CHECK(complaint("a: " + repeated("{b: ", 100'000)).find("nested deeper than 64 levels") != std::string::npos);
   CHECK(complaint("a: [" + repeated("1,", 300'000) + "]").find("more than 200000 values") != std::string::npos);
   std::string wide;
   for (int i = 0; i < 2000; ++i) wide += fmt::format("k{}: 1\n", i);
   CHECK(complaint(wide).find("t.yaml:1001:1: more than 1000 keys") == 0);
-}
-
-TEST_CASE("Brackets that are never closed cost no memory, however many") {
-  CHECK(complaint("a:\n  " + std::string(15'000'000, '[')) ==
-        "t.yaml:2:66: nested deeper than 64 levels; a flatter structure");
 }
 
 TEST_CASE("Escapes of quoted values write no control characters") {
@@ -157,14 +153,6 @@ TEST_CASE("Scenario files that are none") {
     return test::complaint_of([&] { load_scenario(path); });
   };
   CHECK(text_of(folder.write("empty.yaml", "")).find("empty.yaml: the file is empty") != std::string::npos);
-  CHECK(text_of(folder.write("binary.yaml", std::string("\x7f"
-                                                        "ELF\0\1",
-                                                        6)))
-            .find(":1:1: byte 0x7f is no text") != std::string::npos);
-  CHECK(text_of(folder.write("huge.yaml", std::string(16'000'001, '#'))).find("is larger than 16 MB") !=
-        std::string::npos);
-  CHECK(text_of(folder.path()).find("is a directory") != std::string::npos);
-  CHECK(text_of(folder.path() / "none.yaml").find("No such file") != std::string::npos);
   CHECK(text_of("no-such-run").find("unknown scenario \"no-such-run\"") != std::string::npos);
   CHECK(text_of(folder.write("list.yaml", "- a\n")).find(":1:1: a list where a mapping belongs") != std::string::npos);
 }
