@@ -131,6 +131,10 @@ void read_everything() {
   for (const CatalogueEntry& trainer : list_trainers()) {
     load_scenario_text(head + "plan: { trainer: " + trainer.name + " }\n", "keys.yaml");
   }
+  load_scenario_text(
+      "cluster: { node: dgx-h100, price: { of: p5.48xlarge, purchase: on_demand } }\nworkload: { train: { model: gpt2, "
+      "global_batch: 8, data: { text: { distribution: fixed, value: 10 } } } }\n",
+      "keys.yaml");
   for (const CatalogueEntry& entry : list_hardware()) {
     const YamlNode name = yaml_scalar(entry.file.string(), {});
     if (entry.kind == "node") read_node(Field(name, ""));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "model/scenario/document_walk.hpp"
@@ -55,9 +56,7 @@ class Resolver {
       static const YamlNode nothing = yaml_mapping({});
       add({nothing, path, keys::keys_of(key.value.all[0], "")});
     } else {
-      const bool of_machine = path == "cluster.gpus_per_node";
-      const std::string held = of_machine ? std::to_string(scenario_.cluster.gpus_per_node) : held_by(key);
-      const std::string usual = usual_of(key);
+      const std::string held = held_by(path, key), usual = usual_of(key);
       const std::string value = !held.empty() ? held : usual.empty() || usual.starts_with("needed") ? "none" : usual;
       values_.push_back(
           {path, value, Trait::From::assumed, value == usual || usual.empty() ? "default" : "default: " + usual});
@@ -68,7 +67,12 @@ class Resolver {
   [[nodiscard]] bool has_record_of(const keys::Mapping& table) const {
     return std::ranges::any_of(table.keys, [this](const keys::Key& key) { return record_of(key) != nullptr; });
   }
-  [[nodiscard]] std::string held_by(const keys::Key& key) const {
+  [[nodiscard]] std::string held_by(const std::string& path, const keys::Key& key) const {
+    const auto& [cluster, plan] = std::tie(scenario_.cluster, scenario_.plan);
+    if (path == "cluster.gpus_per_node") return std::to_string(cluster.gpus_per_node);
+    if (path == "cluster.nccl" && !cluster.nccl.none())
+      return fmt::format("{}.{}", cluster.nccl.major, cluster.nccl.minor);
+    if (path == "plan.expert_tensor") return std::to_string(plan.folded_experts ? 1 : plan.tensor);
     const void* record = key.member.written == nullptr ? nullptr : record_of(key);
     return record == nullptr ? "" : key.member.written(record, key);
   }
