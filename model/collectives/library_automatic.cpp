@@ -80,12 +80,13 @@ struct TrafficKey {
   CollectiveConstants constants;
   NotedNumber sockets;  ///< as hosts copy
   RankGroups groups;
+  int ranks;  ///< as in CollectiveCall
   CollectiveOperation operation;
   Way way;
   Bytes message;
 
   bool operator==(const TrafficKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, groups.hash(), operation, way, message); }
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, groups.hash(), ranks, operation, way, message); }
   [[nodiscard]] std::size_t bytes(const Value&) const {
     constexpr std::size_t flows_of_rank = 8;
     return sizeof(TrafficKey) + groups.size() * groups.front().size() * flows_of_rank * sizeof(Flow);
@@ -233,6 +234,7 @@ class AutomaticCollective {
                          library_.constants(),
                          library_.hosts().pageable_copy_gbps,
                          call_.groups,
+                         call_.ranks,
                          call_.operation,
                          way,
                          message};
@@ -319,7 +321,7 @@ class AutomaticCollective {
   Candidate in_switch(const Load& traffic) const {
     Candidate candidate{"nvls", library_.launch() + switch_set_up(), &traffic};
     candidate.latency += first_pieces(candidate, 1.0, library_.switch_pieces());
-    if (slowest().node_count() > 1) {
+    if (slowest().node_count > 1) {
       candidate.name = "nvls_tree";
       candidate.latency += 2.0 * library_.levels() * library_.tree_step(library_.simple(), library_.simple().step);
       // Two nodes' first pieces are in the bandwidth that their sweeps show.

@@ -123,7 +123,8 @@ Simulated simulate_step(const Scenario& scenario, Symmetry symmetry, Fidelity fi
   const Execution execution =
       fidelity == Fidelity::estimate
           ? run(graph.graph)
-          : simulate(graph.graph, topology, fidelity, scenario.background, symmetry == Symmetry::used);
+          : simulate(graph.graph, step.few_nodes.value_or(topology), fidelity, scenario.background,
+                     symmetry == Symmetry::used);
   const auto of_first_lane = [&](const StepGraph::Transfer& transfer) {
     return step.transfers[at_index(transfer.transfer)].parts[transfer.part].lanes.front() == 0;
   };

@@ -52,8 +52,9 @@ class KnownTransfers {
     ReadSet reads;  ///< constants that it rests on
   };
 
-  /// Those of a scenario's layout on its network, by the library's constants; the session knows them.
-  static std::shared_ptr<KnownTransfers> of(const Scenario& scenario, const Topology& topology);
+  /// Those of a layout on a network that stand for a scenario's, by the library's constants; the session knows them.
+  static std::shared_ptr<KnownTransfers> of(const Scenario& scenario, const Topology& topology,
+                                            const RankLayout& layout);
 
   KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed);
   /// `lower` makes the parts where they are not known; what it reads is remembered with them.
