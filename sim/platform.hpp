@@ -52,6 +52,7 @@ class Platform {
   struct Link {
     std::vector<RouteIndex> users;  ///< the routes that are moving
     std::int64_t seen = 0;          ///< in which look through the links
+    double weight = 0.0;            ///< of the flows on it; zero between calls
   };
   /// Moving routes that chains of shared links join.
   using Company = std::vector<RouteIndex>;
@@ -67,7 +68,7 @@ class Platform {
   void dissolve(CompanyId id);
   void gather(RouteIndex first);
   [[nodiscard]] const Pattern& rates_of(CompanyId id, const Company& company);
-  [[nodiscard]] bool share_one_link(Pattern& moving) const;
+  [[nodiscard]] bool share_one_link(Pattern& moving);
   void set_rate(Flow& flow, BytesPerSecond rate) const;
 
   Route& route(RouteIndex index) { return routes_[static_cast<std::size_t>(index)]; }

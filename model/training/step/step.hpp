@@ -143,7 +143,6 @@ struct Step {
 
     std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"
     std::vector<Part> parts;
-    int repeats = -1;  ///< the transfer that has the same parts, some whole nodes further on; -1: none is known
     RecipePointer recipe = nullptr;
     double slowdown = 0.0;  ///< of kernels beside it, as a share of the time that both run
     GroupKind kind = GroupKind::gradients;

@@ -235,7 +235,6 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
       {key, copied_from, call.algorithm, call.servers, call.placement, call.levels},
       [&] { return parts_of(key, grouping, call, model); }, topology_);
   fresh.parts = lowered->parts;
-  if (lowered->pattern) fresh.repeats = model;
   for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
   entries_.push_back({of, key.back, lowered->pattern, grouping.groups->alike});
   return known->second;
