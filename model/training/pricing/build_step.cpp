@@ -236,7 +236,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     step.once_per_step = Seconds(scenario.calibration.host.step_us * 1e-6);
   }
 
-  if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
+  if (train.loader) add_loader(step, *train.loader, scenario, train, builder.transfers().topology());
   step.model_flops_per_gpu = model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / gpus);
   return step;
 }

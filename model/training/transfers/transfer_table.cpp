@@ -69,7 +69,7 @@ bool has_few_nodes(const Scenario& scenario, const Topology& topology) {
   const auto* shape = std::get_if<TransformerConfig>(&train.model.shape);
   const bool even_experts = shape != nullptr ? shape->expert_imbalance == 1.0 : scenario.plan.expert == 1;
   return even_experts && !topology.limits_connections() && scenario.background.empty() && scenario.jobs.empty() &&
-         !scenario.cluster.jitter && !scenario.plan.split && !train.loader && !train.checkpoint;
+         !scenario.cluster.jitter && !scenario.plan.split && !train.checkpoint;
 }
 
 RankLayout layout_on(const Scenario& scenario, const Topology& topology, Extent extent) {
