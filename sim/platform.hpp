@@ -43,7 +43,7 @@ class Platform {
   static constexpr double longest_wait = 0.01;
   struct Flow {
     std::int32_t owner = -1;
-    Bytes left;     ///< at `since`
+    Bytes left;  ///< at `since`
     Seconds begun;
     Seconds since;  ///< when `rate` was set
     BytesPerSecond rate = {};

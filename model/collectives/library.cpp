@@ -268,8 +268,7 @@ Bytes Library::tree_pieces(LibraryProtocolKind kind) const {
   if (version().none()) return Bytes(0.0);
   const double channels = channels_of(call_.groups.front(), topology_);
   Bytes chunk = kind == simple ? tree_message : kind == ll128 ? ll128_slot : ll_slot;
-  const double ranks = slowest_->largest_node,
-               steps = 1.0 + std::floor(std::log2(slowest_->node_count)) + 0.1 * ranks;
+  const double ranks = slowest_->largest_node, steps = 1.0 + std::floor(std::log2(slowest_->node_count)) + 0.1 * ranks;
   const auto too_few = [&](double least) { return call_.size / (channels * chunk) < least * steps / ranks; };
   while (kind == ll128 && too_few(64.0) && chunk > Bytes(128.0 * 1024.0)) chunk /= 2.0;
   while (kind == ll128 && too_few(16.0) && chunk > Bytes(32.0 * 1024.0)) chunk /= 2.0;

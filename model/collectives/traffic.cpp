@@ -71,9 +71,6 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology, int
     }
   }
   layout.node_count = static_cast<int>(std::ssize(layout.nodes) * layout.ranks / std::ssize(group));
-  layout.nodes_repeat =
-      parts.families().size() == 1 &&
-      std::ranges::all_of(parts.families().front().shifts, [&](int shift) { return topology.repeats_after(shift); });
   layout.network_reduces = layout.nodes.size() > 1;
   if (layout.network_reduces) {
     std::vector<LinkId> links;

@@ -19,11 +19,10 @@ struct GroupLayout {
   };
   std::vector<NodePart> nodes;
   int ranks = 0, node_count = 0;  ///< in all, where those listed stand for more (CollectiveCall::ranks)
-  int largest_node = 0;          ///< ranks on the node with the most
-  bool nodes_repeat = false;     ///< each has the first one's ranks, whole nodes further on, which are alike
-  bool nvlink = false;           ///< ranks of one node reach each other over NVLink alone
-  bool in_network = false;       ///< and through switches that reduce
-  bool network_reduces = false;  ///< the network's switches between its nodes do
+  int largest_node = 0;           ///< ranks on the node with the most
+  bool nvlink = false;            ///< ranks of one node reach each other over NVLink alone
+  bool in_network = false;        ///< and through switches that reduce
+  bool network_reduces = false;   ///< the network's switches between its nodes do
 };
 
 /// Of a group that stands for one of so many ranks; 0: they are all.

@@ -80,7 +80,7 @@ class DrawnGraph {
 
   const TaskGraph& graph_;
   std::span<const BackgroundFlow> background_;
-  std::vector<Seconds> planned_;                    ///< by block: what its flows take over the planned routes
+  std::vector<Seconds> planned_;                   ///< by block: what its flows take over the planned routes
   std::map<int, std::vector<std::size_t>> parts_;  ///< by transfer
 };
 

@@ -73,13 +73,6 @@ class KnownTransfers {
     int shift = 0;
   };
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
-  /// Time of the gradients' norm, and the constants that it rests on.
-  struct Norm {
-    Seconds time;
-    ReadSet reads;
-  };
-  std::optional<Norm> norm;
-
   /// The routes inside a node and between two of them, and which links are equally wide; empty where nodes differ, or
   /// others use the network.
   [[nodiscard]] const std::vector<std::int64_t>& network() const { return network_; }

@@ -10,7 +10,6 @@
 
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/reads.hpp"
 #include "model/base/session.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/gloo.hpp"
@@ -154,22 +153,15 @@ int TransferTable::ranks_of(const Grouping& grouping) const {
 }
 
 Seconds TransferTable::norm_time() const {
-  if (!shared_->norm) {
-    const Reading reading;
-    CollectiveCall norm;
-    norm.size = Bytes(4.0);
-    norm.ranks = static_cast<int>(plan_gpus(scenario_.plan, scenario_.cluster));
-    std::vector<int> gpus = gpus_of(scenario_.plan, scenario_.cluster);
-    if (layout_.data() < scenario_.plan.data) gpus.resize(at_index(topology_.gpus()));
-    norm.groups = RankGroups{std::move(gpus)};
-    const auto& calibration = scenario_.calibration;
-    const Seconds time = scenario_.background.empty()
-                             ? automatic_time(norm, topology_, calibration)
-                             : uncontended_time(lower(norm, topology_, calibration), topology_, scenario_.background);
-    shared_->norm = {time, reads_so_far()};
-  }
-  note_reads(shared_->norm->reads);
-  return shared_->norm->time;
+  CollectiveCall norm;
+  norm.size = Bytes(4.0);
+  norm.ranks = static_cast<int>(plan_gpus(scenario_.plan, scenario_.cluster));
+  std::vector<int> gpus = gpus_of(scenario_.plan, scenario_.cluster);
+  if (layout_.data() < scenario_.plan.data) gpus.resize(at_index(topology_.gpus()));
+  norm.groups = RankGroups{std::move(gpus)};
+  const Calibration& calibration = scenario_.calibration;
+  if (scenario_.background.empty()) return automatic_time(norm, topology_, calibration);
+  return uncontended_time(lower(norm, topology_, calibration), topology_, scenario_.background);
 }
 
 int TransferTable::grouping(GroupKind kind, int stage) {
