@@ -1,6 +1,7 @@
 // A list that is cheap to copy.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -17,17 +18,22 @@ class SharedVector {
   using value_type = T;
 
   SharedVector() = default;
-  SharedVector(std::vector<T> elements) : elements_(std::make_shared<std::vector<T>>(std::move(elements))) {}
+  SharedVector(std::vector<T> elements) : state_(std::make_shared<State>(State{std::move(elements), 0, nullptr})) {}
   SharedVector(std::initializer_list<T> elements) : SharedVector(std::vector<T>(elements)) {}
+  /// As many elements, which `make` returns once somebody asks for one of them.
+  SharedVector(std::size_t size, std::function<std::vector<T>()> make)
+      : state_(std::make_shared<State>(State{{}, size, std::move(make)})) {}
 
   operator const std::vector<T>&() const { return read(); }
-  [[nodiscard]] std::size_t size() const { return read().size(); }
-  [[nodiscard]] bool empty() const { return read().empty(); }
+  [[nodiscard]] std::size_t size() const { return state_ && state_->make ? state_->to_come : read().size(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] auto begin() const { return read().begin(); }
   [[nodiscard]] auto end() const { return read().end(); }
   const T& operator[](std::size_t i) const { return read()[i]; }
   [[nodiscard]] const T& front() const { return read().front(); }
   [[nodiscard]] const T& back() const { return read().back(); }
+  bool operator==(const SharedVector& other) const { return &read() == &other.read() || read() == other.read(); }
+  void clear() { *this = {}; }
 
   auto begin() { return own().begin(); }
   auto end() { return own().end(); }
@@ -42,17 +48,26 @@ class SharedVector {
   }
 
  private:
+  struct State {
+    std::vector<T> elements;
+    std::size_t to_come;
+    std::function<std::vector<T>()> make;  ///< nothing once they are there
+  };
+
+  [[nodiscard]] std::vector<T>& made() const {
+    if (state_->make) state_->elements = std::exchange(state_->make, nullptr)();
+    return state_->elements;
+  }
   [[nodiscard]] const std::vector<T>& read() const {
     static const std::vector<T> none;
-    return elements_ == nullptr ? none : *elements_;
+    return state_ == nullptr ? none : made();
   }
   std::vector<T>& own() {
-    if (elements_ == nullptr) elements_ = std::make_shared<std::vector<T>>();
-    if (elements_.use_count() > 1) elements_ = std::make_shared<std::vector<T>>(*elements_);
-    return *elements_;
+    if (state_ == nullptr || state_.use_count() > 1) state_ = std::make_shared<State>(State{read(), 0, nullptr});
+    return made();
   }
 
-  std::shared_ptr<std::vector<T>> elements_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace foretrain

@@ -222,11 +222,14 @@ bool LoweredCollective::is_between_gpus(const Topology& topology) const {
 }
 
 LoweredCollective LoweredCollective::shifted(int ranks) const {
-  LoweredCollective other = *this;
-  for (Phase& phase : other.phases) {
-    for (Flow& flow : phase.flows) flow = flow.shifted(ranks);
-  }
-  return other;
+  const auto shift = [phases = phases, ranks] {
+    std::vector<Phase> shifted = phases;
+    for (Phase& phase : shifted) {
+      for (Flow& flow : phase.flows) flow = flow.shifted(ranks);
+    }
+    return shifted;
+  };
+  return {chosen_algorithm, {phases.size(), shift}, times};
 }
 
 void share_links(LoweredCollective& lowered, CollectiveOperation operation, const Topology& topology) {

@@ -101,7 +101,7 @@ struct LoweredCollective {
 
   /// Whether no flow crosses host memory, whose cards depend on the node.
   [[nodiscard]] bool is_between_gpus(const Topology& topology) const;
-  /// What GPUs so many ranks further on do, where the topology repeats after these.
+  /// What GPUs so many ranks further on do, where the topology repeats after these. Flows are made once they are read.
   [[nodiscard]] LoweredCollective shifted(int ranks) const;
 };
 

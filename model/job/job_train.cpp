@@ -110,24 +110,22 @@ class TrainJob final : public Job {
   void set_writing(double longer) override { longer_beside_write_ = longer; }
 
   [[nodiscard]] Result read(const Execution& execution, const Executor& execute) const override {
-    StepGraph::Times times = times_of(graph_, execution);
-    const Seconds alone = times.end;
+    const Seconds alone = execution.makespan;
+    Seconds end = alone;
     std::vector<Seconds> steps;
     if (const std::optional<Jitter>& jitter = scenario_.cluster.jitter) {
-      steps = draw_steps(*jitter, times.end, execute);
-      const Seconds waiting = mean_of(steps) - times.end;
-      times.synchronised += waiting;
-      times.end += waiting;
+      steps = draw_steps(*jitter, alone, execute);
+      end = mean_of(steps);
     }
-    const std::optional<Seconds> loader = loader_interval_beside(times, execute);
-    const Breakdown breakdown = breakdown_of(step_, times, loader);
+    const std::optional<Seconds> loader = loader_interval_beside(end, execute);
+    auto [breakdown, communication, inside] = time_use(step_, graph_, execution, end, loader);
     Result result = named_result();
-    fill_training(result, scenario_, topology_, model_, step_, step_time(step_, times, loader), breakdown,
-                  communication_of(step_, graph_, execution, breakdown));
-    result.train()->inside_layers = traffic_inside_layers(step_);
+    fill_training(result, scenario_, topology_, model_, step_, step_time(step_, end, loader), breakdown,
+                  std::move(communication));
+    result.train()->inside_layers = std::move(inside);
     if (!steps.empty()) set_spread(steps, *result.train());
     if (train().checkpoint) add_checkpoints(*train().checkpoint, alone, execute, result);
-    if (scenario_.plan.split) add_split(execute, times, *result.train());
+    if (scenario_.plan.split) add_split(execute, end, *result.train());
     return result;
   }
 
@@ -137,7 +135,7 @@ class TrainJob final : public Job {
     if (flows_of(graph()) <= many_flows) return steps_with_jitter(step_, jitter, topology_, execute);
     const auto estimate = [](const TaskGraph& graph) { return run(graph); };
     std::vector<Seconds> steps = steps_with_jitter(step_, jitter, topology_, estimate);
-    const double longer = step / times_of(graph_, estimate(graph())).end;
+    const double longer = step / estimate(graph()).makespan;
     for (Seconds& drawn : steps) drawn *= longer;
     return steps;
   }
@@ -149,7 +147,7 @@ class TrainJob final : public Job {
   }
 
   /// Beside it, what an equal split takes.
-  void add_split(const Executor& execute, const StepGraph::Times& times, TrainResult& train) const {
+  void add_split(const Executor& execute, Seconds end, TrainResult& train) const {
     TrainResult::Split& split = train.split.emplace();
     split.rule = name(*scenario_.plan.split);
     for (const ReplicaKind& kind : replica_kinds_) {
@@ -160,7 +158,7 @@ class TrainJob final : public Job {
     Step equal = step_;
     equal.micro_batches = micro_batches(this->train(), scenario_.plan);
     for (Step::Lane& lane : equal.lanes) lane.skipped = 0;
-    split.equal_step = train.step_time + (execute(step_graph(equal).graph).makespan - times.end);
+    split.equal_step = train.step_time + (execute(step_graph(equal).graph).makespan - end);
   }
 
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
@@ -199,11 +197,10 @@ class TrainJob final : public Job {
   }
 
   /// Time between steps that the input pipeline allows, with the step as its consumer; nothing without a loader.
-  [[nodiscard]] std::optional<Seconds> loader_interval_beside(const StepGraph::Times& times,
-                                                              const Executor& execute) const {
+  [[nodiscard]] std::optional<Seconds> loader_interval_beside(Seconds end, const Executor& execute) const {
     if (!step_.loader) return std::nullopt;
     const LoweredCollective* copy = step_.loader_copy.phases.empty() ? nullptr : &step_.loader_copy;
-    const LoaderGraph line = build_loader_graph(*step_.loader, times.end + step_.once_per_step, copy, fidelity_);
+    const LoaderGraph line = build_loader_graph(*step_.loader, end + step_.once_per_step, copy, fidelity_);
     return loader_interval(line, execute(line.graph)) + step_.loader->restart;
   }
 

@@ -1,6 +1,7 @@
 #include "model/memory/memory.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "model/parallelism/layout.hpp"
@@ -104,10 +105,14 @@ SmallestGpu smallest_gpu(const Scenario& scenario, int stage) {
 MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& train, const Model& model) {
   const Plan& plan = scenario.plan;
   const auto chunks = split_layers(model, plan);
+  const ChunkPlacement placement(plan);
   MemoryFootprint worst;
   Bytes host;
+  std::optional<StageMemory> of_layers;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
-    const StageMemory memory(scenario, train, model, chunks, stage);
+    const bool as_before = of_layers && same_layers(chunks, placement, stage - 1, stage);
+    if (!as_before) of_layers.emplace(scenario, train, model, chunks, stage);
+    const StageMemory& memory = *of_layers;
     auto [parts, activations_on_host] = peak_of(memory, StageOrder(train, plan, stage));
     const auto [capacity, node] = smallest_gpu(scenario, stage);
     Bytes on_host = memory.host() + (plan.offload.activations ? activations_on_host : Bytes(0.0));

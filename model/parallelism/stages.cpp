@@ -129,7 +129,7 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
     if (first == nullptr) first = &group.layer;
     const bool same_weights = weights_of(group.layer) > 0.0 && weights_of(group.layer) == weights_of(*first);
     alike = alike && (&group.layer == first || (group.layer.name == first->name && same_weights));
-    for (int i = 0; i < group.repeat; ++i) cost.push_back(forward_flops(group.layer));
+    cost.insert(cost.end(), at_index(group.repeat), forward_flops(group.layer));
   }
   const int left = static_cast<int>(cost.size());
   const int ends = ends_count && chunks > 1 ? 2 : 0;
@@ -144,6 +144,13 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
 std::vector<std::vector<LayerRun>> split_layers(const Model& model, const Plan& plan) {
   if (!plan.stage_layers.empty()) return place_layers(model, plan.stage_layers, true);
   return split_layers(model, plan.pipeline, plan.interleave, plan.embedding_in_pipeline);
+}
+
+bool same_layers(const std::vector<std::vector<LayerRun>>& chunks, const ChunkPlacement& placement, int a, int b) {
+  for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+    if (chunks[at_index(placement.position(a, chunk))] != chunks[at_index(placement.position(b, chunk))]) return false;
+  }
+  return true;
 }
 
 }  // namespace foretrain

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/cost/calibration.hpp"
+#include "model/parallelism/pipeline_order.hpp"
 #include "model/parallelism/plan.hpp"
 #include "model/workload/model.hpp"
 
@@ -26,6 +27,9 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
 
 /// The same for a plan, whose stages may hold stated numbers of splittable layers (Plan::stage_layers).
 std::vector<std::vector<LayerRun>> split_layers(const Model& model, const Plan& plan);
+
+/// Whether two stages hold equally many of the same layers in each chunk.
+bool same_layers(const std::vector<std::vector<LayerRun>>& chunks, const ChunkPlacement& placement, int a, int b);
 
 /// What a stage's devices take for each splittable layer, and for those that stand before and behind all of them.
 struct StageTimes {

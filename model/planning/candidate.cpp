@@ -190,9 +190,7 @@ std::optional<Seconds> Candidate::estimate(const std::function<bool(Seconds boun
   if (!built) return foretrain::estimate(scenario_).time();
   if (hopeless(step_bound(*built))) return std::nullopt;
   if (space_.topology().draws_routes()) return foretrain::estimate(scenario_).time();
-  StepGraph::Times times;
-  times.end = run(step_graph(*built).graph).makespan;
-  return step_time(*built, times, std::nullopt);
+  return step_time(*built, run(step_graph(*built).graph).makespan);
 }
 
 }  // namespace foretrain

@@ -14,3 +14,17 @@ TEST_CASE("Copies share their elements until one is changed") {
   CHECK(read[0] == 7);
   CHECK(&read.front() != &first.front());
 }
+
+TEST_CASE("Elements that are made later are made once, for all copies, when one is read") {
+  int made = 0;
+  const SharedVector<int> first(3, [&made] {
+    ++made;
+    return std::vector{1, 2, 3};
+  });
+  const SharedVector<int> second = first;
+  CHECK(second.size() == 3);
+  CHECK(made == 0);
+  CHECK(second.back() == 3);
+  CHECK(&first.front() == &second.front());
+  CHECK(made == 1);
+}

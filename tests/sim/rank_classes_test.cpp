@@ -127,7 +127,7 @@ Simulated simulate_step(const Scenario& scenario, Symmetry symmetry, Fidelity fi
   const auto of_first_lane = [&](const StepGraph::Transfer& transfer) {
     return step.transfers[at_index(transfer.transfer)].parts[transfer.part].lanes.front() == 0;
   };
-  return {times_of(graph, execution).end, step.lanes.size(), std::ranges::count_if(graph.transfers, of_first_lane)};
+  return {execution.makespan, step.lanes.size(), std::ranges::count_if(graph.transfers, of_first_lane)};
 }
 
 }  // namespace
@@ -203,7 +203,7 @@ TEST_CASE("transfers of the same groups count each by itself where their flows g
                           unequal = lowered({{1, 0, Bytes(8.0)}, {3, 2, Bytes(4.0)}});
   const auto lanes = [&](std::vector<const LoweredCollective*> all, const std::vector<BackgroundFlow>& background) {
     std::vector<GroupedTransfer> transfers;
-    for (const LoweredCollective* one : all) transfers.push_back({0, GroupKind::tensor, &pairs, {{one, both}}});
+    for (const LoweredCollective* one : all) transfers.push_back({0, 0, 0, &pairs, {{one, both}}});
     return classify(transfers, stages, std::vector<double>(5, 1.0), topology, background).lanes.size();
   };
   BackgroundFlow stranger;

@@ -6,7 +6,7 @@
 #include "tests/training/small_step.hpp"
 
 using namespace foretrain;
-using test::uncontended_times;
+using test::uncontended_use;
 
 namespace {
 
@@ -25,9 +25,8 @@ TEST_CASE("each part of a step is counted once, in the part of the breakdown tha
   step.loader_serial = Seconds(1.0);
   step.loader_device = Seconds(0.4);
   step.once_per_step = Seconds(0.3);
-  const StepGraph::Times times = uncontended_times(step);
-  CHECK(step_time(step, times).value() == Approx(5.1));
-  const Breakdown breakdown = breakdown_of(step, times);
+  const Breakdown breakdown = uncontended_use(step).breakdown;
+  CHECK(breakdown.total().value() == Approx(5.1));
   CHECK(breakdown.compute.value() == Approx(3.4));
   CHECK(breakdown.host_overhead.value() == Approx(0.6));
   CHECK(breakdown.optimizer.value() == Approx(0.5));
@@ -35,7 +34,7 @@ TEST_CASE("each part of a step is counted once, in the part of the breakdown tha
   CHECK(breakdown.pipeline_bubble.value() == 0.0);
   CHECK(breakdown.exposed_communication.value() == 0.0);
   // A loader that keeps pace no more stalls the step for what is missing as well.
-  CHECK(breakdown_of(step, times, Seconds(6.0)).data_stall.value() == Approx(0.6 + 0.9));
+  CHECK(uncontended_use(step, Seconds(6.0)).breakdown.data_stall.value() == Approx(0.6 + 0.9));
 }
 
 TEST_CASE("collectives inside a pass are those that show and those that hide, copies are told apart") {
@@ -46,11 +45,8 @@ TEST_CASE("collectives inside a pass are those that show and those that hide, co
   forward.exposed_copies = Seconds(0.75);
   forward.hidden = Seconds(0.5);
   forward.hidden_copies = Seconds(0.25);
-  const StepGraph graph = step_graph(step);
-  const Execution execution = run(graph.graph);
-  const Breakdown breakdown = breakdown_of(step, times_of(graph, execution));
+  const auto [breakdown, table, inside] = uncontended_use(step);
   CHECK(breakdown.exposed_communication.value() == Approx(1.75));
-  const auto table = communication_of(step, graph, execution, breakdown);
   CHECK(table.at(inside_layers).total.value() == Approx(1.5));
   CHECK(table.at(inside_layers).exposed.value() == Approx(1.0));
   CHECK(table.at(copies_of_offloading).total.value() == Approx(1.0));

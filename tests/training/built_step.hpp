@@ -1,6 +1,8 @@
 // A scenario's training step, priced.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/scenario.hpp"
 #include "model/training/graph/step_graph.hpp"
+#include "model/training/outcome/breakdown.hpp"
 #include "model/training/pricing/build_step.hpp"
 #include "model/workload/build.hpp"
 
@@ -33,10 +36,27 @@ inline std::vector<std::string> with(std::vector<std::string> changes, const std
   return changes;
 }
 
-/// The moments of an uncontended run.
-inline StepGraph::Times uncontended_times(const Step& step) {
+/// Moments of an uncontended run.
+struct StepMoments {
+  Seconds backward_done;  ///< the last stage to finish its last backward pass
+  Seconds synchronised;   ///< all gradients synchronised
+  Seconds end;            ///< optimizer done, weights gathered
+};
+inline StepMoments uncontended_times(const Step& step) {
   const StepGraph graph = step_graph(step);
-  return times_of(graph, run(graph.graph));
+  const Execution execution = run(graph.graph);
+  StepMoments moments{{}, execution.start[at_index(graph.synchronised)], execution.makespan};
+  for (const TaskId task : graph.last_backward) {
+    moments.backward_done = std::max(moments.backward_done, execution.finish[at_index(task)]);
+  }
+  return moments;
+}
+
+/// Where the time of such a run goes.
+inline TimeUse uncontended_use(const Step& step, std::optional<Seconds> loader = std::nullopt) {
+  const StepGraph graph = step_graph(step);
+  const Execution execution = run(graph.graph);
+  return time_use(step, graph, execution, execution.makespan, loader);
 }
 
 }  // namespace foretrain::test

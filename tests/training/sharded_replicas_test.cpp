@@ -51,7 +51,7 @@ double time_of(const BuiltStep& built, int transfer) {
   return built.step.transfers[static_cast<std::size_t>(transfer)].parts.front().uncontended.value();
 }
 
-double step_of(const BuiltStep& built) { return step_time(built.step, uncontended_times(built.step)).value(); }
+double step_of(const BuiltStep& built) { return step_time(built.step, uncontended_times(built.step).end).value(); }
 
 MemoryFootprint footprint(const BuiltStep& built) {
   return memory_footprint(built.scenario, built.train(), built.model);

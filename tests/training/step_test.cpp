@@ -78,28 +78,27 @@ TEST_CASE("the bubble is what remains of a pipeline whose activations move in no
   // Four stages, twelve micro-batches of 1 + 2 s: three more passes than work, 9 s, whatever a hop takes.
   for (const double hop : {0.0, 0.5}) {
     const Step step = pipeline_step(alternating, 4, 1, 12, {}, hop);
-    const StepGraph::Times times = uncontended_times(step);
-    CHECK(times.without_transfers.value() == Approx(12 * 3.0 + 9.0));
-    CHECK(times.backward_done.value() >= times.without_transfers.value() + 6 * hop);
-    CHECK(breakdown_of(step, times).pipeline_bubble.value() == Approx(9.0));
+    const StepMoments times = uncontended_times(step);
+    CHECK(times.backward_done.value() >= 12 * 3.0 + 9.0 + 6 * hop);
+    CHECK(uncontended_use(step).breakdown.pipeline_bubble.value() == Approx(9.0));
   }
 }
 
 TEST_CASE("a synchronisation beside the backward pass exposes only its tail") {
   // Four buckets, each 1 s of backward work and 0.5 s on the wire: only the last bucket's 0.5 s is waited for.
-  const StepGraph::Times times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, true));
+  const StepMoments times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, true));
   CHECK(times.backward_done.value() == Approx(6.0));
   CHECK(times.synchronised.value() == Approx(6.5));
 }
 
 TEST_CASE("a synchronisation slower than the backward pass is bound by the wire") {
   // The first bucket is ready after 2 + 1 s, then four transfers of 3 s follow each other.
-  const StepGraph::Times times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 3.0, true));
+  const StepMoments times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 3.0, true));
   CHECK(times.synchronised.value() == Approx(3.0 + 4 * 3.0));
 }
 
 TEST_CASE("without overlap all gradients wait for the end of the backward pass") {
-  const StepGraph::Times times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, false));
+  const StepMoments times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, false));
   CHECK(times.synchronised.value() == Approx(6.0 + 4 * 0.5));
 }
 
@@ -109,7 +108,7 @@ TEST_CASE("gradients synchronised after each micro-batch are waited for each tim
   Step step = data_parallel_step(2, 2.0, 1.0, 1.5, true);
   step.micro_batches = 3;
   step.every_micro_batch = true;
-  const StepGraph::Times times = uncontended_times(step);
+  const StepMoments times = uncontended_times(step);
   CHECK(times.synchronised.value() == Approx(18.0));
   CHECK(times.backward_done.value() == Approx(16.0));
   // Only the last one's gradients: two passes of 2 + 2 s, then 2 + 4.
@@ -134,14 +133,11 @@ TEST_CASE("the breakdown adds up to the step") {
     Step step = random_step(random);
     step.once_per_step = Seconds(0.3);
     step.loader_interval = Seconds(i % 3 == 0 ? 100.0 : 0.0);
-    const StepGraph graph = step_graph(step);
-    const Execution execution = run(graph.graph);
-    const StepGraph::Times times = times_of(graph, execution);
-    const Breakdown breakdown = breakdown_of(step, times);
-    CHECK(breakdown.total().value() == Approx(step_time(step, times).value()).epsilon(1e-9));
+    const auto [breakdown, communication, inside] = uncontended_use(step);
+    CHECK(breakdown.total().value() == Approx(step_time(step, uncontended_times(step).end).value()).epsilon(1e-9));
     // And what of each kind of transfer is waited for, to the communication that is.
     Seconds exposed;
-    for (const auto& [name, time] : communication_of(step, graph, execution, breakdown)) exposed += time.exposed;
+    for (const auto& [name, time] : communication) exposed += time.exposed;
     CHECK(exposed.value() == Approx(breakdown.exposed_communication.value()).epsilon(1e-9).margin(1e-9));
   }
 }
@@ -151,7 +147,7 @@ TEST_CASE("ranks that have fewer micro-batches compute so much less") {
   Step step = data_parallel_step(1, 2.0, 1.0, 3.0, false);
   step.micro_batches = 4;
   step.lanes[0].skipped = 1;
-  const Breakdown breakdown = breakdown_of(step, uncontended_times(step));
+  const Breakdown breakdown = uncontended_use(step).breakdown;
   CHECK(breakdown.compute.value() == Approx(9.0));
   CHECK(breakdown.exposed_communication.value() == Approx(3.0));
 }
@@ -159,9 +155,9 @@ TEST_CASE("ranks that have fewer micro-batches compute so much less") {
 TEST_CASE("a loader slower than the step stalls it for the difference") {
   Step step = data_parallel_step(1, 1.0, 1.0, 0.0, false);
   step.loader_interval = Seconds(5.0);
-  const StepGraph::Times times = uncontended_times(step);
-  CHECK(step_time(step, times).value() == Approx(5.0));
-  CHECK(breakdown_of(step, times).data_stall.value() == Approx(3.0));
+  const Breakdown breakdown = uncontended_use(step).breakdown;
+  CHECK(breakdown.total().value() == Approx(5.0));
+  CHECK(breakdown.data_stall.value() == Approx(3.0));
 }
 
 TEST_CASE("all forward passes first: as long as one forward, one backward, and no shorter bubble") {
@@ -232,10 +228,49 @@ plan: { sync: { algorithm: ring, bucket: 16 MB, bucketing: by_layer } }
         "}}",
         layers);
     const test::BuiltStep built(load_scenario_text(text, "layers.yaml", {"workload.train.model=" + model}));
-    const StepGraph::Times times = test::uncontended_times(built.step);
+    const StepMoments times = test::uncontended_times(built.step);
     return (times.synchronised - times.backward_done).value();
   };
   const double alone = exposed(12);
   CHECK(alone > 0.0);
   for (const int layers : {24, 48, 96}) CHECK(exposed(layers) == Approx(alone).epsilon(0.02));
+}
+
+TEST_CASE(
+    "what a stage sends inside layers and of gradients stays on its GPUs, in stages that are alike as in others") {
+  // Four stages of eight GPUs with four layers each: those in the middle are alike, the ends hold embedding and loss.
+  test::BuiltStep built(load_scenario_text(R"(
+cluster: { node: dgx-h100, nodes: 4 }
+workload:
+  train:
+    model: { family: llama, layers: 16, hidden: 2048, heads: 16, vocabulary: 32000, sequence: 1024, ffn_hidden: 5632 }
+    global_batch: 32
+    precision: bf16
+plan: { data: 4, tensor: 2, pipeline: 4, zero: 1, sequence_parallel: true }
+)",
+                                           "stages.yaml"));
+  int seen = 0;
+  for (Step::Lane& lane : built.step.lanes) {
+    const auto check = [&](int transfer) {
+      if (transfer < 0) return;
+      ++seen;
+      for (const Step::Transfer::Part& part : built.step.transfers[at_index(transfer)].parts) {
+        CHECK(part.lanes == std::vector{lane.stage});
+        for (const LoweredCollective::Phase& phase : part.lowered.phases) {
+          for (const Flow& flow : phase.flows)
+            CHECK(std::pair(flow.source / 8, flow.destination / 8) == std::pair(lane.stage, lane.stage));
+        }
+      }
+    };
+    for (Step::Chunk& chunk : lane.chunks) {
+      chunk.visit_transfers(check);
+      chunk.visit_stretches([&](const Stretch& stretch) {
+        for (const Stretch::Part& part : stretch.parts) LayerCalls(*part.calls).visit_transfers(check);
+      });
+    }
+  }
+  CHECK(seen > 40);
+  const auto passes = [&](std::size_t stage) { return built.step.lanes[stage].chunks.front().both_ways(); };
+  CHECK(passes(1) == passes(2));
+  CHECK(passes(1) < passes(3));
 }

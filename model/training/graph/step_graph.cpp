@@ -372,27 +372,4 @@ StepGraph step_graph(const Step& step) {
   return graph;
 }
 
-Inside merged_on(const StepGraph& step, std::size_t lane) {
-  Inside merged;
-  for (const Task& task : step.graph.tasks()) {
-    if (task.resource == step.compute[lane]) merged += step.graph.blocks()[at_index(task.block)].inside;
-  }
-  return merged;
-}
-
-StepGraph::Times times_of(const StepGraph& step, const Execution& execution) {
-  const auto backward_done = [&](const Execution& of) {
-    Seconds done;
-    for (const TaskId task : step.last_backward) done = std::max(done, of.finish[at_index(task)]);
-    return done;
-  };
-  StepGraph::Times times;
-  times.backward_done = backward_done(execution);
-  times.without_transfers = times.backward_done;
-  if (!step.arrivals.empty()) times.without_transfers = backward_done(run(step.graph, step.arrivals));
-  times.synchronised = execution.start[at_index(step.synchronised)];
-  times.end = execution.makespan;
-  return times;
-}
-
 }  // namespace foretrain

@@ -13,14 +13,6 @@
 namespace foretrain {
 
 struct StepGraph {
-  /// Moments since the step began.
-  struct Times {
-    Seconds backward_done;      ///< the last stage to finish its last backward pass
-    Seconds without_transfers;  ///< the same if activations and updated weights moved in no time: work and bubble alone
-    Seconds synchronised;       ///< all gradients synchronised
-    Seconds end;                ///< optimizer done, weights gathered
-  };
-
   /// A part of one of the step's transfers, each time that it is carried out.
   struct Transfer {
     TaskId task = 0;
@@ -36,10 +28,5 @@ struct StepGraph {
   std::vector<BlockId> arrivals;  ///< what a pipeline's passes wait for: activations, their gradients, updated weights
 };
 StepGraph step_graph(const Step& step);
-
-/// What the tasks on a lane's compute stream hold that is no task.
-Inside merged_on(const StepGraph& step, std::size_t lane);
-
-StepGraph::Times times_of(const StepGraph& step, const Execution& execution);
 
 }  // namespace foretrain

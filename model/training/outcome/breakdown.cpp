@@ -26,70 +26,70 @@ std::size_t busiest_lane(const Step& step) {
   return static_cast<std::size_t>(std::ranges::max_element(step.lanes, {}, work) - step.lanes.begin());
 }
 
-/// Compression's kernels on a stream of their own; those on the stream of the backward pass count as compute.
-Seconds kernels_beside(const GradientBucket& bucket) {
-  Seconds kernels = bucket.after;
-  for (const GradientBucket::Stage& stage : bucket.stages) kernels += stage.kernels;
-  return kernels;
-}
-
-/// Forward and backward work of one lane over the whole step, pass by pass. The first forward pass of a chunk may wait
-/// for updated weights; the last that makes gradients of weights, or each, runs bucket by bucket beside their
-/// collectives.
-Segment passes_of(const Step& step, const Step::Lane& lane) {
-  const std::vector<PipelinePass> order = step.order_of(lane.stage);
-  const std::vector<PipelinePass> last = last_gradients(order, static_cast<int>(lane.chunks.size()));
-  std::vector<bool> begun(lane.chunks.size());
-  bool in_pair = false;  // with the pass before
-  Segment work;
-  for (const PipelinePass& pass : order) {
-    const Step::Chunk& chunk = lane.chunks[at_index(pass.chunk)];
-    const bool first = !pass.backward() && !begun[at_index(pass.chunk)];
-    if (first) begun[at_index(pass.chunk)] = true;
-    if (std::exchange(in_pair, pass.kind == PassKind::paired) || pass.micro_batch < lane.skipped) continue;
-    const bool synchronised = pass.makes_weight_gradients() &&
-                              (step.every_micro_batch || pass.micro_batch == last[at_index(pass.chunk)].micro_batch);
-    if (!chunk.units.empty()) {
-      for (const ShardedUnit& unit : chunk.units) work += (pass.backward() ? unit.backward : unit.forward).time;
-    } else if (first && step.gather_overlap && !chunk.gathers.empty()) {
-      for (const WeightGather& gather : chunk.gathers) work += gather.forward.time;
-    } else if (synchronised && step.overlap) {
-      for (const GradientBucket& bucket : chunk.buckets) work += bucket.backward.time;
-    } else {
-      work += chunk.time(pass.kind);
-    }
-  }
-  return work;
-}
-
 using CommunicationTable = std::map<std::string, CommunicationTime>;
+using Row = CommunicationTable::value_type;
 
 struct Interval {
   Seconds start, end;
-  CommunicationTable::value_type* row = nullptr;  ///< of what moves then
+  Row* row = nullptr;  ///< of what moves then
 };
 
-/// When the lane's kernels rest, and not because their host has not dispatched them yet.
-std::vector<Interval> idle_intervals(const StepGraph& graph, const Execution& execution, std::size_t lane) {
-  std::vector<Interval> busy;
-  const std::span<const Task> tasks = graph.graph.tasks();
-  for (std::size_t task = 0; task < tasks.size(); ++task) {
-    if (std::cmp_equal(task, graph.synchronised)) continue;  // a collective, wherever it stands
-    if (tasks[task].resource == graph.compute[lane]) busy.push_back({execution.start[task], execution.finish[task]});
-    const Resource& resource = graph.graph.resources()[at_index(tasks[task].resource)];
-    if (resource.kind != Resource::Kind::host_thread || !std::cmp_equal(resource.lane, lane)) continue;
-    const Seconds host = graph.graph.blocks()[at_index(tasks[task].block)].inside.host;
-    busy.push_back({execution.finish[task] - host, execution.finish[task]});
+Seconds length_of(const std::vector<Interval>& intervals) {
+  Seconds sum;
+  for (const Interval& interval : intervals) sum += interval.end - interval.start;
+  return sum;
+}
+
+/// What the block's task was for that long, which a real execution decides.
+Segment parts_of(const Block& block, Seconds took) {
+  const double longer = block.uncontended > Seconds(0.0) ? took / block.uncontended : 1.0;
+  Segment parts{block.inside * longer, {}};
+  parts.compute = took - parts.communication() - parts.host;
+  return parts;
+}
+
+/// A lane from the step's beginning to its end, each moment once.
+struct LaneTime {
+  Segment passes;  ///< forward and backward
+  /// Its kernels rest, and not because their host has not dispatched them yet: before the last backward pass of all
+  /// lanes has ended, and after.
+  std::vector<Interval> between_passes, after_passes;
+};
+
+LaneTime time_of(const StepGraph& graph, const Execution& execution, std::size_t lane) {
+  struct Work {
+    Seconds start, end;
+    const Block* block;
+  };
+  std::vector<Work> works;
+  for (TaskId task = 0; std::cmp_less(task, graph.graph.tasks().size()); ++task) {
+    const Block& block = graph.graph.block_of(task);
+    const Resource& resource = graph.graph.resource_of(task);
+    const Seconds start = execution.start[at_index(task)], end = execution.finish[at_index(task)];
+    const bool on_stream = graph.graph.tasks()[at_index(task)].resource == graph.compute[lane];
+    if (on_stream && block.category != Category::communication) works.push_back({start, end, &block});
+    const bool dispatches = resource.kind == Resource::Kind::host_thread && std::cmp_equal(resource.lane, lane);
+    if (dispatches) works.push_back({end - block.inside.host, end, &block});
   }
-  std::ranges::stable_sort(busy, {}, &Interval::start);
-  std::vector<Interval> idle;
+  std::ranges::stable_sort(works, {}, &Work::start);
+  LaneTime time;
+  Seconds passed;
+  for (const TaskId task : graph.last_backward) passed = std::max(passed, execution.finish[at_index(task)]);
+  const auto add_idle = [&](Seconds from, Seconds to) {
+    if (from < std::min(to, passed)) time.between_passes.push_back({from, std::min(to, passed)});
+    if (std::max(from, passed) < to) time.after_passes.push_back({std::max(from, passed), to});
+  };
   Seconds at;
-  for (const Interval& work : busy) {
-    if (work.start > at) idle.push_back({at, work.start});
-    at = std::max(at, work.end);
+  for (const auto& [start, end, block] : works) {
+    add_idle(at, start);
+    const Seconds took = end - start;
+    const bool as_priced = beyond_rounding(took - block->uncontended, execution.makespan) == Seconds(0.0);
+    if (block->category == Category::host) time.passes.host += std::max(end - std::max(at, start), Seconds(0.0));
+    if (block->category == Category::compute) time.passes += parts_of(*block, as_priced ? block->uncontended : took);
+    at = std::max(at, end);
   }
-  if (execution.makespan > at) idle.push_back({at, execution.makespan});
-  return idle;
+  add_idle(at, execution.makespan);
+  return time;
 }
 
 /// Adds to each row how long something of its name moves in the idle intervals; what moves at the same moment shares it
@@ -98,7 +98,7 @@ void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>&
   struct Change {
     Seconds date;
     bool begins;
-    CommunicationTable::value_type* row;  ///< null: an idle interval
+    Row* row;  ///< null: an idle interval
   };
   std::vector<Change> changes;
   changes.reserve(2 * (idle.size() + moving.size()));
@@ -109,7 +109,7 @@ void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>&
     }
   }
   std::ranges::stable_sort(changes, {}, &Change::date);
-  std::vector<std::pair<CommunicationTable::value_type*, int>> in_progress;  // few
+  std::vector<std::pair<Row*, int>> in_progress;  // few
   bool resting = false;
   Seconds before;
   for (const Change& change : changes) {
@@ -126,6 +126,88 @@ void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>&
     own->second += change.begins ? 1 : -1;
     if (own->second == 0) in_progress.erase(own);
   }
+}
+
+/// What moves on a lane's ranks, and its rows in the table. Of kernels there, those that compress gradients are beside
+/// the passes.
+std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const Execution& execution, std::size_t lane,
+                                CommunicationTable& table) {
+  std::vector<Interval> moving;
+  const auto add = [&](TaskId task, Row& row) {
+    moving.push_back({execution.start[at_index(task)], execution.finish[at_index(task)], &row});
+    row.second.total += moving.back().end - moving.back().start;
+  };
+  std::vector<Row*> row_of(step.transfers.size());
+  for (const auto& [task, index, part] : graph.transfers) {
+    const Step::Transfer& transfer = step.transfers[at_index(index)];
+    if (!std::ranges::binary_search(transfer.parts[part].lanes, static_cast<int>(lane))) continue;
+    Row*& row = row_of[at_index(index)];
+    if (row == nullptr) row = &*table.try_emplace(transfer.name).first;
+    add(task, *row);
+    if (!is_inside_layers(transfer.kind)) row->second.sent += transfer.sent;
+  }
+  for (TaskId task = 0; std::cmp_less(task, graph.graph.tasks().size()); ++task) {
+    const Resource& resource = graph.graph.resource_of(task);
+    const Block& block = graph.graph.block_of(task);
+    if (resource.kind != Resource::Kind::device_stream || !(block.uncontended > Seconds(0.0))) continue;
+    const bool of_passes = graph.graph.tasks()[at_index(task)].resource == graph.compute[at_index(resource.lane)];
+    if (block.category == Category::communication) {  // all ranks wait for each other
+      add(task, *table.try_emplace(block.name).first);
+    } else if (!of_passes && std::cmp_equal(resource.lane, lane)) {
+      add(task, *table.try_emplace("compression kernels").first);
+    }
+  }
+  return moving;
+}
+
+Seconds exposed_in(const CommunicationTable& table) {
+  Seconds sum;
+  for (const auto& [name, time] : table) sum += time.exposed;
+  return sum;
+}
+
+/// What of a lane's idle time between passes is not spent on collectives inside layers.
+Seconds idle_for_others(const Step& step, const StepGraph& graph, const Execution& execution, std::size_t lane) {
+  const std::vector<Interval> idle = time_of(graph, execution, lane).between_passes;
+  const auto is_inside = [&](const StepGraph::Transfer& t) {
+    return is_inside_layers(step.transfers[at_index(t.transfer)].kind);
+  };
+  if (std::ranges::none_of(graph.transfers, is_inside)) return length_of(idle);
+  CommunicationTable table;
+  const std::vector<Interval> moving = moving_on(step, graph, execution, lane, table);
+  add_exposed(idle, moving);
+  return length_of(idle) - table[inside_layers].exposed;
+}
+
+/// What a lane would be idle for others between passes if activations and updated weights moved in no time, as far as
+/// it is.
+Seconds bubble_of(const Step& step, const StepGraph& graph, const Execution& execution, std::size_t lane) {
+  if (step.stage_count() == 1) return Seconds(0.0);
+  Seconds idle = idle_for_others(step, graph, execution, lane);
+  if (!graph.arrivals.empty()) {
+    idle = std::min(idle, idle_for_others(step, graph, run(graph.graph, graph.arrivals), lane));
+  }
+  return std::max(idle, Seconds(0.0));
+}
+
+std::map<std::string, InsideTraffic> traffic_inside_layers(const Step& step, std::size_t lane) {
+  const std::vector<PipelinePass> order = step.order_of(step.lanes[lane].stage);
+  std::map<std::string, InsideTraffic> traffic;
+  for (std::size_t k = 0; k < step.lanes[lane].chunks.size(); ++k) {
+    const auto its_own = [&](const PipelinePass& pass) { return !pass.backward() && at_index(pass.chunk) == k; };
+    const auto micro_batches = number(std::ranges::count_if(order, its_own) - step.lanes[lane].skipped);
+    for (const auto& [name, index, count] : step.lanes[lane].chunks[k].inside) {
+      const Step::Transfer& transfer = step.transfers[at_index(index)];
+      const auto own = std::ranges::find_if(transfer.parts, [&](const Step::Transfer::Part& part) {
+        return std::ranges::binary_search(part.lanes, static_cast<int>(lane));
+      });
+      InsideTraffic& of_kind = traffic[std::string(name)];
+      of_kind.count += count * micro_batches;
+      of_kind.sent += transfer.sent * (count * micro_batches);
+      if (own != transfer.parts.end()) of_kind.alone += own->longest() * (count * micro_batches);
+    }
+  }
+  return traffic;
 }
 
 /// The algorithms of the lane's transfers, under the name that the communication table has for them.
@@ -149,8 +231,8 @@ Seconds beyond_rounding(Seconds difference, Seconds whole) {
   return std::abs(difference.value()) > 1e-9 * whole.value() ? difference : Seconds(0.0);
 }
 
-Seconds step_time(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader) {
-  const Seconds own = times.end + step.once_per_step + step.loader_serial;
+Seconds step_time(const Step& step, Seconds end, std::optional<Seconds> loader) {
+  const Seconds own = end + step.once_per_step + step.loader_serial;
   // A pipeline that keeps pace with the step has the step's own interval.
   return own + std::max(beyond_rounding(loader.value_or(step.loader_interval) - own, own), Seconds(0.0));
 }
@@ -163,109 +245,50 @@ const char* bottleneck_of(const Breakdown& breakdown) {
   return breakdown.optimizer > breakdown.compute ? "optimizer" : "compute";
 }
 
-Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader) {
-  const Step::Lane& lane = step.lanes[busiest_lane(step)];
-  const Segment passes = passes_of(step, lane);
-  Breakdown breakdown;
-  breakdown.compute = passes.compute + step.loader_device;
-  if (step.stage_count() > 1) {
-    const Seconds idle = std::max(times.backward_done - passes.total(), Seconds(0.0));
-    breakdown.pipeline_bubble = std::clamp(times.without_transfers - passes.total(), Seconds(0.0), idle);
-  }
-  breakdown.host_overhead = passes.host + lane.optimizer.host + step.once_per_step;
-  breakdown.optimizer = lane.optimizer.compute;
-  const Seconds whole = step_time(step, times, loader);
-  const Seconds own = times.end + step.once_per_step + step.loader_serial;
-  breakdown.data_stall = step.loader_serial - step.loader_device + (whole - own);
-  const Seconds rest = beyond_rounding(whole - breakdown.total(), whole);
-  breakdown.exposed_communication = std::max(rest, Seconds(0.0));
-  // Dispatch and communication can overlap in ways that the parts above count twice; compute absorbs the difference.
-  breakdown.compute += std::min(rest, Seconds(0.0));
-  return breakdown;
-}
-
-std::map<std::string, CommunicationTime> communication_of(const Step& step, const StepGraph& graph,
-                                                          const Execution& execution, const Breakdown& breakdown) {
+TimeUse time_use(const Step& step, const StepGraph& graph, const Execution& execution, Seconds end,
+                 std::optional<Seconds> loader) {
   const std::size_t lane = busiest_lane(step);
-  CommunicationTable table;
-  std::vector<CommunicationTable::value_type*> row_of(step.transfers.size());
-  std::vector<Interval> moving;
-  for (const auto& [task, index, part] : graph.transfers) {
-    const Step::Transfer& transfer = step.transfers[at_index(index)];
-    if (!std::ranges::binary_search(transfer.parts[part].lanes, static_cast<int>(lane))) continue;
-    auto& row = row_of[at_index(index)];
-    if (row == nullptr) row = &*table.try_emplace(transfer.name).first;
-    moving.push_back({execution.start[at_index(task)], execution.finish[at_index(task)], row});
-    row->second.total += moving.back().end - moving.back().start;
-    if (!is_inside_layers(transfer.kind)) row->second.sent += transfer.sent;
-  }
-  if (step.gradient_norm > Seconds(0.0)) {
-    auto& row = *table.try_emplace("gradient norm").first;
-    moving.push_back(
-        {execution.start[at_index(graph.synchronised)], execution.finish[at_index(graph.synchronised)], &row});
-    row.second.total = step.gradient_norm;
-  }
-  add_exposed(idle_intervals(graph, execution, lane), moving);
-  Seconds in_progress;
-  for (const auto& [name, time] : table) in_progress += time.exposed;
+  const LaneTime time = time_of(graph, execution, lane);
+  const Segment& update = step.lanes[lane].optimizer;
+  const Seconds own = end + step.once_per_step + step.loader_serial, whole = step_time(step, end, loader);
+  const Seconds bubble = beyond_rounding(bubble_of(step, graph, execution, lane), whole);
 
-  const Inside merged = merged_on(graph, lane);
-  const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);
-  const Seconds rest =
-      std::max(breakdown.exposed_communication - merged.exposed - merged.exposed_copies - waiting, Seconds(0.0));
-  // A pipeline's bubble may have been counted out of moments in which its messages were on their way.
-  const double counted = in_progress > rest ? rest / in_progress : 1.0;
-  for (auto& [name, time] : table) time.exposed *= counted;
-  Seconds kernels;
-  for (const Step::Chunk& chunk : step.lanes[lane].chunks) {
-    for (const GradientBucket& bucket : chunk.buckets) kernels += kernels_beside(bucket);
-  }
-  Seconds unexplained = beyond_rounding(rest - in_progress * counted, breakdown.total());
-  if (kernels > Seconds(0.0)) {
-    const Seconds all = kernels * (step.every_micro_batch ? static_cast<double>(step.micro_batches) : 1.0);
-    const Seconds exposed = std::min(all, unexplained);
-    table["compression kernels"] = {all, exposed};
-    unexplained -= exposed;
-  }
-  if (const Seconds alone = std::min(step.lanes[lane].exchanges_alone, unexplained); alone > Seconds(0.0)) {
-    table[inside_layers].exposed += alone;
-    unexplained -= alone;
-  }
-  if (unexplained > Seconds(0.0)) table["waiting for other ranks"] = {unexplained, unexplained};
-  if (waiting > Seconds(0.0)) table["waiting for the slowest replica"] = {waiting, waiting};
+  TimeUse use;
+  CommunicationTable& table = use.communication;
+  const std::vector<Interval> moving = moving_on(step, graph, execution, lane, table);
+  add_exposed(time.between_passes, moving);
+  // A bubble is idle in any case, also while something moves.
+  const Seconds awaited = length_of(time.between_passes) - bubble;
+  const double counted = exposed_in(table) > awaited ? awaited / exposed_in(table) : 1.0;
+  for (auto& [name, row] : table) row.exposed *= counted;
+  add_exposed(time.after_passes, moving);
+  const Seconds idle = awaited + length_of(time.after_passes) + (end - execution.makespan);
+  const Seconds others = beyond_rounding(idle - exposed_in(table), whole);
+  if (others > Seconds(0.0)) table["waiting for other ranks"] = {others, others};
+
+  Breakdown& breakdown = use.breakdown;
+  breakdown.compute = time.passes.compute + step.loader_device;
+  breakdown.exposed_communication = time.passes.communication() + update.communication() + beyond_rounding(idle, whole);
+  breakdown.pipeline_bubble = bubble;
+  breakdown.data_stall = step.loader_serial - step.loader_device + (whole - own);
+  breakdown.host_overhead = time.passes.host + update.host + step.once_per_step;
+  breakdown.optimizer = update.compute;
+
   const auto add_merged = [&table](const char* name, Seconds exposed, Seconds hidden) {
     if (!(exposed + hidden > Seconds(0.0))) return;
     table[name].total += exposed + hidden;
     table[name].exposed += exposed;
   };
-  add_merged(inside_layers, merged.exposed, merged.hidden);
-  add_merged(copies_of_offloading, merged.exposed_copies, merged.hidden_copies);
+  add_merged(inside_layers, time.passes.exposed, time.passes.hidden);
+  if (update.exposed > Seconds(0.0)) table[inside_layers].exposed += update.exposed;  // passes count it as hidden
+  add_merged(copies_of_offloading, time.passes.exposed_copies + update.exposed_copies,
+             time.passes.hidden_copies + update.hidden_copies);
   add_algorithms(step, lane, table);
-  for (const auto& [name, traffic] : traffic_inside_layers(step)) {
+  use.inside_layers = traffic_inside_layers(step, lane);
+  for (const auto& [name, traffic] : use.inside_layers) {
     if (const auto row = table.find(inside_layers); row != table.end()) row->second.sent += traffic.sent;
   }
-  return table;
-}
-
-std::map<std::string, InsideTraffic> traffic_inside_layers(const Step& step) {
-  const std::size_t lane = busiest_lane(step);
-  const std::vector<PipelinePass> order = step.order_of(step.lanes[lane].stage);
-  std::map<std::string, InsideTraffic> traffic;
-  for (std::size_t k = 0; k < step.lanes[lane].chunks.size(); ++k) {
-    const auto its_own = [&](const PipelinePass& pass) { return !pass.backward() && at_index(pass.chunk) == k; };
-    const auto micro_batches = number(std::ranges::count_if(order, its_own) - step.lanes[lane].skipped);
-    for (const auto& [name, index, count] : step.lanes[lane].chunks[k].inside) {
-      const Step::Transfer& transfer = step.transfers[at_index(index)];
-      const auto own = std::ranges::find_if(transfer.parts, [&](const Step::Transfer::Part& part) {
-        return std::ranges::binary_search(part.lanes, static_cast<int>(lane));
-      });
-      InsideTraffic& of_kind = traffic[std::string(name)];
-      of_kind.count += count * micro_batches;
-      of_kind.sent += transfer.sent * (count * micro_batches);
-      if (own != transfer.parts.end()) of_kind.alone += own->longest() * (count * micro_batches);
-    }
-  }
-  return traffic;
+  return use;
 }
 
 }  // namespace foretrain

@@ -55,20 +55,23 @@ struct InsideTraffic {
 /// The difference of two sums that should be equal, or a part of `whole`: zero where it is rounding (1e-9 of `whole`).
 Seconds beyond_rounding(Seconds difference, Seconds whole);
 
-/// The step's length including host work between steps and waiting for data: the time between steps that the input
-/// pipeline allows is `loader` where it has been found, else Step::loader_interval.
-Seconds step_time(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader = std::nullopt);
+/// The step's length including host work between steps and waiting for data. `end`: of its graph. The time between
+/// steps that the input pipeline allows is `loader` where it has been found, else Step::loader_interval.
+Seconds step_time(const Step& step, Seconds end, std::optional<Seconds> loader = std::nullopt);
 
-/// Where the step's time goes, seen from the stage with the most work; adds up to step_time(step, times, loader).
-Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader = std::nullopt);
+struct TimeUse {
+  Breakdown breakdown;
+  std::map<std::string, CommunicationTime> communication;  ///< by kind of transfer; algorithms of all of the name
+  std::map<std::string, InsideTraffic> inside_layers;      ///< by what the collectives are
+};
 
-/// Total and exposed time of each kind of transfer on the ranks of the lane with the most work, read off the execution:
-/// exposed is what is in progress while their kernels rest. Exposed times add up to the breakdown's: what nothing of
-/// their own explains is waiting for other ranks. Algorithms are those of all transfers of the name.
-std::map<std::string, CommunicationTime> communication_of(const Step& step, const StepGraph& graph,
-                                                          const Execution& execution, const Breakdown& breakdown);
-
-/// By what they are, on the ranks of the lane with the most work.
-std::map<std::string, InsideTraffic> traffic_inside_layers(const Step& step);
+/// Where the step's time goes, as the sum of what the tasks of the lane with the most work were and what lies between
+/// them; adds up to step_time(step, end, loader), where `end` is the execution's or later by what chance adds.
+///
+/// Pipeline bubble: what the lane would be idle before the last backward pass if messages took no time. What it is idle
+/// beside is exposed communication: of the transfer that is in progress, or of several equally, else waiting for other
+/// ranks.
+TimeUse time_use(const Step& step, const StepGraph& graph, const Execution& execution, Seconds end,
+                 std::optional<Seconds> loader = std::nullopt);
 
 }  // namespace foretrain

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "model/base/number.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/training/transfers/known_transfers.hpp"
 
 namespace foretrain {
 
@@ -10,7 +12,8 @@ namespace {
 
 /// What a ring through the replicas of the first stage has to itself, at its narrowest hop.
 BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology) {
-  const auto groups = RankLayout(scenario.plan, scenario.cluster).groups(GroupKind::gradients, 0);
+  const auto known = KnownTransfers::of(scenario, topology);
+  const RankGroups& groups = known->groups(GroupKind::gradients, 0, topology).ranks;
   BytesPerSecond narrowest = BytesPerSecond::infinity();
   bool leaves_node = false;
   const std::vector<int>& group = groups.front();
@@ -22,13 +25,16 @@ BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology
     }
   }
   if (!leaves_node) return narrowest;
-  const auto on_first_node = std::ranges::count_if(groups, [&](const std::vector<int>& other) {
-    return topology.node_of(other.front()) == topology.node_of(group.front());
-  });
+  double on_first_node = 0.0;
+  for (const RankGroups::Family& family : groups.families()) {
+    on_first_node += number(std::ranges::count_if(family.shifts, [&](int shift) {
+      return topology.node_of(family.first.front() + shift) == topology.node_of(group.front());
+    }));
+  }
   const Network& network = scenario.cluster.network;
   const double efficiency = network.efficiency * network.share_left(scenario.cluster.nodes);
   const BytesPerSecond cards = network.nic_bandwidth * (efficiency * network.nics_per_node / network.oversubscription);
-  return std::min(narrowest, cards / static_cast<double>(on_first_node));
+  return std::min(narrowest, cards / on_first_node);
 }
 
 }  // namespace

@@ -25,13 +25,7 @@ void slow_down(Stretch& stretch, double factor) {
 
 void slow_down(Step::Lane& lane, double factor) {
   for (Step::Chunk& chunk : lane.chunks) {
-    for (Stretch& pass : chunk.passes) slow_down(pass, factor);
-    for (GradientBucket& bucket : chunk.buckets) slow_down(bucket.backward, factor);
-    for (WeightGather& gather : chunk.gathers) slow_down(gather.forward, factor);
-    for (ShardedUnit& unit : chunk.units) {
-      slow_down(unit.forward, factor);
-      slow_down(unit.backward, factor);
-    }
+    chunk.visit_stretches([factor](Stretch& stretch) { slow_down(stretch, factor); });
   }
   lane.optimizer.compute *= factor;
 }
@@ -45,14 +39,15 @@ void slow_down(LoweredCollective& lowered, double factor) {
 /// Factors that devices share with others, by GPU.
 std::vector<double> shared_factors(const Step& step, const Jitter& jitter, const Topology& topology, int draw, int of) {
   constexpr int nodes = 500'000'000, racks = 2 * nodes, throttles = 3 * nodes;  // draws of their own
-  const std::size_t gpus = step.lane_of_rank.size();
+  const std::vector<int>& lane_of_rank = step.lane_of_rank;
+  const std::size_t gpus = lane_of_rank.size();
   std::vector<double> factors(gpus, 1.0);
   std::vector<std::pair<double, std::size_t>> chances;
   for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
     const int node = topology.node_of(static_cast<int>(gpu));
     factors[gpu] *= compute_factor(node, nodes + draw, jitter.node);
     factors[gpu] *= compute_factor(node / jitter.nodes_per_rack, racks + draw, jitter.rack);
-    if (step.lane_of_rank[gpu] >= 0) chances.emplace_back(uniform(static_cast<int>(gpu), throttles + draw), gpu);
+    if (lane_of_rank[gpu] >= 0) chances.emplace_back(uniform(static_cast<int>(gpu), throttles + draw), gpu);
   }
   const double level = (of + 0.5) / steps_drawn;
   const int throttled = throttled_at_once(static_cast<int>(chances.size()), jitter.throttled, level);
@@ -72,10 +67,11 @@ std::vector<double> lane_factors(const Step& step, const Jitter& jitter, const T
   }
   slowest.resize(step.lanes.size());
   const std::vector<double> shared = shared_factors(step, jitter, topology, draw, of);
+  const std::vector<int>& lane_of_rank = step.lane_of_rank;
   std::vector<int> ranks_before(step.lanes.size());
   for (std::size_t gpu = 0; gpu < shared.size(); ++gpu) {
-    if (step.lane_of_rank[gpu] < 0) continue;
-    const std::size_t lane = at_index(step.lane_of_rank[gpu]);
+    if (lane_of_rank[gpu] < 0) continue;
+    const std::size_t lane = at_index(lane_of_rank[gpu]);
     const double own = compute_factor(step.lanes[lane].first_rank + ranks_before[lane]++, draw, jitter.compute);
     slowest[lane] = std::max(slowest[lane], own * shared[gpu]);
   }

@@ -51,8 +51,7 @@ class LaneBuilder {
  public:
   LaneBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
               Step& step, Recipes recipes, Extent extent)
-      : scenario_(scenario),
-        plan_(scenario.plan),
+      : plan_(scenario.plan),
         train_(train),
         topology_(topology),
         step_(step),
@@ -72,10 +71,9 @@ class LaneBuilder {
     step_.lane_of_rank = classes.lane_of_rank;
     step_.activations.clear();
     step_.activation_gradients.clear();
-    for (RankClasses::Lane lane : classes.lanes) {
-      const int data = transfers_.layout().data();
-      lane.first_rank += lane.stage * (plan_.data - data) * (transfers_.layout().ranks_per_stage() / data);
-      lane.ranks = static_cast<int>(std::int64_t{lane.ranks} * plan_.data / data);
+    for (const RankClasses::Lane& of_layout : classes.lanes) {
+      const RankClasses::Lane lane = of_all(of_layout);
+      if (&classes == &transfers_.whole() && lane.stage > 0 && repeat(lane)) continue;
       add({lane.stage, static_cast<int>(step_.lanes.size()), lane.speed}, lane);
     }
     for (int chunk = 0; chunk < kinds_.front().chunks.placement().chunks(); ++chunk) {
@@ -109,6 +107,14 @@ class LaneBuilder {
     return kinds_[at_index(topology_.group_of_node(topology_.node_of(lane.first_rank)))];
   }
 
+  /// The ranks of the whole cluster that a class of the transfers' layout stands for.
+  [[nodiscard]] RankClasses::Lane of_all(RankClasses::Lane lane) const {
+    const int data = transfers_.layout().data(), replica = transfers_.layout().ranks_per_stage() / data;
+    lane.first_rank += lane.stage * (plan_.data - data) * replica;
+    lane.ranks = static_cast<int>(std::int64_t{lane.ranks} * plan_.data / data);
+    return lane;
+  }
+
   static bool equally_long(const Step::Lane& a, const Step::Lane& b) {
     const auto same = [](Seconds x, Seconds y) { return std::abs((x - y).value()) <= 1e-12 * y.value(); };
     for (std::size_t k = 0; k < a.chunks.size(); ++k) {
@@ -116,6 +122,44 @@ class LaneBuilder {
         if (!same(a.chunks[k].time(kind).total(), b.chunks[k].time(kind).total())) return false;
       }
     }
+    return true;
+  }
+
+  /// Adds the lane as that of the stage before with its transfers among these ranks, where layers, devices and groups
+  /// are alike; false where they are not.
+  bool repeat(const RankClasses::Lane& ranks) {
+    const bool alike = kinds_.size() == 1 && !splits_backward(plan_.schedule) &&
+                       kinds_.front().chunks.alike(ranks.stage - 1, ranks.stage);
+    if (!alike) return false;
+    Step::Lane lane = step_.lanes.back();
+    bool all_repeated = true;
+    const auto repeat = [&](int& transfer) {
+      if (transfer < 0) return;
+      transfer = transfers_.repeated(transfer, ranks.stage);
+      all_repeated = all_repeated && transfer >= 0;
+    };
+    std::map<const LayerCalls*, std::shared_ptr<const LayerCalls>> repeated;
+    const auto repeat_calls = [&](Stretch& stretch) {
+      for (Stretch::Part& part : stretch.parts) {
+        std::shared_ptr<const LayerCalls>& known = repeated[part.calls.get()];
+        if (known == nullptr) {
+          auto calls = std::make_shared<LayerCalls>(*part.calls);
+          calls->visit_transfers(repeat);
+          known = std::move(calls);
+        }
+        part.calls = known;
+      }
+    };
+    for (Step::Chunk& chunk : lane.chunks) {
+      chunk.visit_transfers(repeat);
+      chunk.visit_stretches(repeat_calls);
+      for (InsideCall& call : chunk.inside) repeat(call.transfer);
+    }
+    if (!all_repeated) return false;
+    lane.stage = ranks.stage;
+    lane.first_rank = ranks.first_rank;
+    lane.ranks = ranks.ranks;
+    step_.lanes.push_back(std::move(lane));
     return true;
   }
 
@@ -132,8 +176,7 @@ class LaneBuilder {
     lane.saved_parameters =
         (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
     kind.chunks.set_optimizer(place.speed, layers, lane);
-    lane.exchanges_alone = exchanges_alone(step_, lane, plan_);
-    lane.optimizer.exposed += lane.exchanges_alone;
+    lane.optimizer.exposed = exchanges_alone(step_, lane, plan_);
   }
 
   void add_hop(int stage, int chunk) {
@@ -151,7 +194,6 @@ class LaneBuilder {
     step_.activation_gradients.push_back(back);
   }
 
-  const Scenario& scenario_;
   const Plan& plan_;
   const TrainWorkload& train_;
   const Topology& topology_;
@@ -172,9 +214,9 @@ std::vector<double> speeds_of(const Scenario& scenario, const Topology& topology
 }
 
 /// How ranks of whole stages, which have said what there is to send, divide into classes, and what meets.
-Division divide(TransferTable& transfers, const RankClasses& whole, const std::vector<double>& speeds,
-                const Scenario& scenario, const Topology& topology, Symmetry symmetry) {
-  const bool even_speeds = std::ranges::all_of(speeds, [](double speed) { return speed == 1.0; });
+Division divide(TransferTable& transfers, const Scenario& scenario, const Topology& topology, Symmetry symmetry) {
+  const bool even_speeds =
+      std::ranges::all_of(scenario.cluster.faults, [](const Fault& f) { return f.gpu < 0 || f.share == 1.0; });
   std::optional<DivisionKey> key;
   if (even_speeds && symmetry == Symmetry::used) key = transfers.division_key();
   if (key) {
@@ -183,8 +225,11 @@ Division divide(TransferTable& transfers, const RankClasses& whole, const std::v
       return *known;
     }
   }
+  const RankClasses& whole = transfers.whole();
   Division division;
-  division.classes = classify(transfers.grouped(), whole.lane_of_rank, speeds, topology, scenario.background, symmetry);
+  division.classes =
+      classify(transfers.grouped(), whole.lane_of_rank, speeds_of(scenario, topology, whole.lane_of_rank.size()),
+               topology, scenario.background, symmetry);
   transfers.divide(*division.classes);
   division.cuts = transfers.meetings();
   const bool same = division.classes->lanes.size() == whole.lanes.size() && even_speeds && !transfers.divided();
@@ -195,12 +240,8 @@ Division divide(TransferTable& transfers, const RankClasses& whole, const std::v
 
 /// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
 void build_lanes(const Scenario& scenario, Symmetry symmetry, InsideLayers inside, LaneBuilder& builder) {
-  const Topology& topology = builder.transfers().topology();
-  const RankClasses whole =
-      RankClasses::one_per_stage(scenario.plan.pipeline, builder.transfers().layout().stage_of_gpu());
-  builder.build(whole);
-  const std::vector<double> speeds = speeds_of(scenario, topology, whole.lane_of_rank.size());
-  const Division division = divide(builder.transfers(), whole, speeds, scenario, topology, symmetry);
+  builder.build(builder.transfers().whole());
+  const Division division = divide(builder.transfers(), scenario, builder.transfers().topology(), symmetry);
   if (division.classes) builder.build(*division.classes);
   builder.cut(division.cuts, inside);
 }

@@ -91,13 +91,6 @@ const std::vector<LayerRun>& ChunkBuilder::runs_of(int stage, int chunk) const {
   return runs_[at_index(placement_.position(stage, chunk))];
 }
 
-bool ChunkBuilder::same_layers(int a, int b) const {
-  for (int chunk = 0; chunk < placement_.chunks(); ++chunk) {
-    if (runs_of(a, chunk) != runs_of(b, chunk)) return false;
-  }
-  return true;
-}
-
 Bytes ChunkBuilder::output(int stage, int chunk) const {
   return model_.layers[at_index(runs_of(stage, chunk).back().group)].layer.output;
 }

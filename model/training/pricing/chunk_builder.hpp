@@ -41,7 +41,7 @@ class ChunkBuilder {
   /// Takes the plan's schedule and chunks anew; the rest is as it was.
   void arrange();
   /// Whether two stages hold equally many of the same layers in each chunk.
-  [[nodiscard]] bool same_layers(int a, int b) const;
+  [[nodiscard]] bool alike(int a, int b) const { return same_layers(runs_, placement_, a, b); }
   /// What a chunk's forward pass hands to the next chunk.
   [[nodiscard]] Bytes output(int stage, int chunk) const;
 

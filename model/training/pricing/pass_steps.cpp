@@ -66,7 +66,7 @@ Step PassSteps::step(const Model& model) {
   step.micro_batches = micro_batches(std::get<TrainWorkload>(scenario_.workload), plan);
   step.lanes.reserve(at_index(plan.pipeline));
   for (int stage = 0; stage < plan.pipeline; ++stage) {
-    const bool as_before = stage > 0 && chunks.same_layers(stage - 1, stage);
+    const bool as_before = stage > 0 && chunks.alike(stage - 1, stage);
     Step::Lane& lane = step.lanes.emplace_back(as_before ? step.lanes.back() : Step::Lane{});
     lane.stage = stage;
     if (as_before) continue;
@@ -92,11 +92,7 @@ void PassSteps::keep_transfers(Step& step) const {
     transfer = known->second;
   };
   for (Step::Lane& lane : step.lanes) {
-    for (Step::Chunk& chunk : lane.chunks) {
-      for (ShardedUnit& unit : chunk.units) {
-        for (int* transfer : {&unit.gather, &unit.gather_backward, &unit.scatter, &unit.reduce}) keep(*transfer);
-      }
-    }
+    for (Step::Chunk& chunk : lane.chunks) chunk.visit_transfers(keep);
   }
 }
 

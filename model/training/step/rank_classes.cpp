@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "model/base/equitable_partition.hpp"
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -46,13 +45,10 @@ class ClusterGraph {
   /// Once for each grouping.
   void add_groups(const GroupedTransfer& transfer) {
     if (same_grouping_.contains(transfer.grouping)) return;
-    const auto same = std::ranges::find_if(groupings_, [&](const auto* other) { return repeats(*other, transfer); });
-    if (same != groupings_.end()) {
-      same_grouping_[transfer.grouping] = (*same)->grouping;
-      return;
-    }
+    const bool repeats = at_index(transfer.shift) % ranks_ == 0;
+    same_grouping_[transfer.grouping] = repeats ? transfer.model : transfer.grouping;
+    if (repeats && transfer.model != transfer.grouping) return;
     groupings_.push_back(&transfer);
-    same_grouping_[transfer.grouping] = transfer.grouping;
     const auto known = groups_.try_emplace(transfer.grouping, transfer.groups->size(), -1).first;
     for (std::size_t p = 0; p < transfer.parts.size(); ++p) {
       for (const int group : transfer.parts[p].groups) {
@@ -64,9 +60,10 @@ class ClusterGraph {
     }
   }
 
-  /// Once for transfers of the same groups that put the same flows on the links, up to a factor.
+  /// Once for transfers of the same groups and pattern.
   void add_flows(const GroupedTransfer& transfer) {
-    if (!known_.insert(structure_of(transfer)).second) return;
+    const int same = same_grouping_.at(transfer.grouping);
+    if (transfer.pattern && !known_.emplace(same, *transfer.pattern).second) return;
     const std::vector<Vertex>& groups = groups_of(transfer.grouping);
     const auto number = static_cast<double>(transfers_++);
     const std::vector<int> group_of = group_of_rank(*transfer.groups, topology_.gpus());
@@ -126,43 +123,6 @@ class ClusterGraph {
   }
 
  private:
-  /// Whether the groups are those of the other, stages apart.
-  [[nodiscard]] bool repeats(const GroupedTransfer& a, const GroupedTransfer& b) const {
-    const auto same_rank = [this](int x, int y) { return vertex_of(x) == vertex_of(y); };
-    const auto same_groups = [&](const RankGroups::Family& x, const RankGroups::Family& y) {
-      return x.shifts == y.shifts && std::ranges::equal(x.first, y.first, same_rank);
-    };
-    const auto same_part = [](const GroupedTransfer::Part& x, const GroupedTransfer::Part& y) {
-      return std::ranges::equal(x.groups, y.groups);
-    };
-    return a.kind == b.kind && std::ranges::equal(a.parts, b.parts, same_part) &&
-           std::ranges::equal(a.groups->families(), b.groups->families(), same_groups);
-  }
-
-  using Structure = std::pair<int, std::uint64_t>;
-  [[nodiscard]] Structure structure_of(const GroupedTransfer& transfer) {
-    std::uint64_t flows = 0;
-    for (const GroupedTransfer::Part& part : transfer.parts) flows = hash_of(flows, pattern_of(*part.lowered));
-    return {same_grouping_.at(transfer.grouping), flows};
-  }
-
-  /// A hash of its flows' ends, and of which flows of a phase have equal bytes and weights.
-  [[nodiscard]] std::uint64_t pattern_of(const LoweredCollective& lowered) {
-    if (lowered.phases.empty()) return 0;
-    const auto [known, is_new] = patterns_.try_emplace(&*lowered.phases.begin(), 0);
-    if (!is_new) return known->second;
-    const auto place = [&](EndpointId end) { return topology_.is_gpu(end) ? vertex_of(end) : end; };
-    for (const LoweredCollective::Phase& phase : lowered.phases) {
-      std::map<std::pair<double, double>, std::size_t> amounts;
-      for (const Flow& flow : phase.flows) {
-        const auto equal = amounts.try_emplace({flow.bytes.value(), flow.weight}, amounts.size()).first;
-        known->second = hash_of(known->second, place(flow.source), place(flow.destination), equal->second);
-      }
-      known->second = hash_of(known->second, phase.flows.size());
-    }
-    return known->second;
-  }
-
   /// Ranks of different colours stay apart; else only groups tell them apart. Vertices that are neither are isolated.
   [[nodiscard]] std::vector<std::int32_t> by_groups_alone(const std::vector<std::int32_t>& colour) const {
     ColouredGraph members{graph_.colour};
@@ -213,8 +173,7 @@ class ClusterGraph {
   std::vector<const GroupedTransfer*> groupings_;  ///< the first of each, repeated ones left out
   std::map<int, int> same_grouping_;               ///< by grouping: the one that it repeats, or itself
   std::map<int, std::vector<Vertex>> groups_;
-  std::set<Structure> known_;
-  std::map<const LoweredCollective::Phase*, std::uint64_t> patterns_;
+  std::set<std::pair<int, std::uint64_t>> known_;  ///< groupings and patterns
   bool between_gpus_ = true;
   std::vector<LinkId> crossed_;
   int transfers_ = 0;
@@ -285,7 +244,7 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
   std::iota(ranks.begin(), ranks.end(), 0);
   std::erase_if(ranks, [&](int rank) { return stage_of_rank[at_index(rank)] < 0; });
   std::ranges::stable_sort(ranks, {}, [&](int rank) { return stage_of_rank[at_index(rank)]; });
-  classes.lane_of_rank.assign(stage_of_rank.size(), -1);
+  std::vector<int> lane_of_rank(stage_of_rank.size(), -1);
   std::map<std::pair<int, std::int32_t>, int> lane_of_class;
   for (const int rank : ranks) {
     const std::size_t at = at_index(rank);
@@ -294,7 +253,7 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
         lane_of_class.try_emplace({stage_of_rank[at], id}, static_cast<int>(classes.lanes.size()));
     if (is_new) classes.lanes.push_back({stage_of_rank[at], rank, 0, speed_of_rank[at]});
     ++classes.lanes[at_index(lane->second)].ranks;
-    classes.lane_of_rank[at] = lane->second;
+    lane_of_rank[at] = lane->second;
   }
   for (const GroupedTransfer& transfer : transfers) {
     const std::size_t grouping = at_index(transfer.grouping);
@@ -309,11 +268,12 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
     std::size_t number = 0;
     for (const std::vector<int>& group : *transfer.groups) {
       std::set<int>& own = lanes[at_index(classes.class_of_group[grouping][number++])];
-      for (const int rank : group) own.insert(classes.lane_of_rank[at_index(rank)]);
+      for (const int rank : group) own.insert(lane_of_rank[at_index(rank)]);
     }
     classes.lanes_of_class.resize(classes.class_of_group.size());
     for (const std::set<int>& own : lanes) classes.lanes_of_class[grouping].emplace_back(own.begin(), own.end());
   }
+  classes.lane_of_rank = std::move(lane_of_rank);
   return classes;
 }
 

@@ -9,9 +9,12 @@
 // slow card in one node makes just those classes that it needs.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "model/base/shared_vector.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/parallelism/layout.hpp"
@@ -25,10 +28,12 @@ struct GroupedTransfer {
     const LoweredCollective* lowered = nullptr;
     std::span<const int> groups;  ///< indices
   };
-  int grouping = 0;                    ///< equal for transfers of the same groups
-  GroupKind kind = GroupKind::tensor;  ///< of the groups
+  int grouping = 0;          ///< equal for transfers of the same groups
+  int model = 0, shift = 0;  ///< the first grouping that becomes this one so many ranks further on: itself at least
   const RankGroups* groups = nullptr;
   std::vector<Part> parts;
+  /// Equal for transfers that put the same flows on the links of such groups, up to a factor; nothing: not known.
+  std::optional<std::uint64_t> pattern = std::nullopt;
 };
 
 /// Whether ranks that behave alike share a class: the same results, sooner.
@@ -43,7 +48,7 @@ struct RankClasses {
     double speed = 1.0;  ///< of its devices: 0.8 takes 1/0.8 of the time for every kernel
   };
   std::vector<Lane> lanes;                       ///< by stage, then by their first ranks
-  std::vector<int> lane_of_rank;                 ///< by GPU of the cluster; -1: not used
+  SharedVector<int> lane_of_rank;                ///< by GPU of the cluster; -1: not used
   std::vector<std::vector<int>> class_of_group;  ///< by grouping; classes of one grouping are numbered from 0
   /// By grouping and class: those of its groups' ranks, ascending.
   std::vector<std::vector<std::vector<int>>> lanes_of_class;

@@ -74,6 +74,16 @@ struct PassCalls {
 };
 struct LayerCalls {
   PassCalls forward, recompute, backward;
+
+  /// Calls visit(transfer) for each, in each list that it stands in.
+  void visit_transfers(const auto& visit) {
+    for (PassCalls* pass : {&forward, &recompute, &backward}) {
+      std::ranges::for_each(pass->beside, visit);
+      std::ranges::for_each(pass->between, visit);
+      for (PassCalls::Behind& call : pass->behind) visit(call.transfer);
+      for (InsideCall& call : pass->all) visit(call.transfer);
+    }
+  }
 };
 
 /// A pass, or a part of one. It is one task, its collectives' time included; where these may meet other traffic it is
@@ -146,8 +156,7 @@ struct Step {
     RecipePointer recipe = nullptr;
     double slowdown = 0.0;  ///< of kernels beside it, as a share of the time that both run
     GroupKind kind = GroupKind::gradients;
-    const char* inside = nullptr;  ///< of those inside layers, which have one name: what it is
-    Bytes sent = {};               ///< by each rank, as bus bandwidths count: of payload, by the best of algorithms
+    Bytes sent = {};  ///< by each rank, as bus bandwidths count: of payload, by the best of algorithms
   };
 
   /// The layers of one stage that belong to one model chunk; work is for one micro-batch.
@@ -163,6 +172,26 @@ struct Step {
     Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide exchanges of tokens
 
     [[nodiscard]] const Segment& time(PassKind kind) const { return passes[kind].time; }
+    /// Calls visit(stretch) for each.
+    void visit_stretches(const auto& visit) {
+      std::ranges::for_each(passes, visit);
+      for (GradientBucket& bucket : buckets) visit(bucket.backward);
+      for (WeightGather& gather : gathers) visit(gather.forward);
+      for (ShardedUnit& unit : units) {
+        visit(unit.forward);
+        visit(unit.backward);
+      }
+    }
+    /// Calls visit(transfer) for each but those inside layers.
+    void visit_transfers(const auto& visit) {
+      for (GradientBucket& bucket : buckets) {
+        for (GradientBucket::Stage& stage : bucket.stages) visit(stage.transfer);
+      }
+      for (WeightGather& gather : gathers) std::ranges::for_each(gather.transfers, visit);
+      for (ShardedUnit& unit : units) {
+        for (int* transfer : {&unit.gather, &unit.gather_backward, &unit.scatter, &unit.reduce}) visit(*transfer);
+      }
+    }
     /// A micro-batch's way there and back.
     [[nodiscard]] Seconds both_ways() const {
       return time(PassKind::forward).total() + time(PassKind::backward).total();
@@ -183,14 +212,13 @@ struct Step {
     /// the same work takes them equally long, or their passes are cut, they do a pass together: it begins when all can.
     std::vector<int> companions;
     std::vector<Chunk> chunks;
-    Segment optimizer;
-    Seconds exchanges_alone;        ///< of its communication, hidden exchanges that have nothing to hide behind
+    Segment optimizer;  ///< exposed: exchanges that passes count as hidden and that have nothing to hide behind
     double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
     RecipePointer optimizer_recipe = nullptr;
   };
 
-  std::vector<Lane> lanes;        ///< by stage
-  std::vector<int> lane_of_rank;  ///< by GPU of the cluster, or of `few_nodes`; -1: not used
+  std::vector<Lane> lanes;         ///< by stage
+  SharedVector<int> lane_of_rank;  ///< by GPU of the cluster, or of `few_nodes`; -1: not used
   /// Where these stand for the whole cluster: the nodes on which transfers move.
   std::optional<Topology> few_nodes;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;

@@ -106,16 +106,15 @@ struct PlaceKey {
 struct LoweredKey {
   using Value = const KnownTransfers::Transfer;
   std::uint64_t place;  ///< the number of its KnownTransfers
-  KnownTransfers::Key key;
+  TransferKey key;
 
   bool operator==(const LoweredKey&) const = default;
   [[nodiscard]] std::uint64_t hash() const {
-    const TransferKey& own = key.of_step;
-    return hash_of(place, own.kind, own.stage, own.back, own.operation, key.algorithm, own.size, own.pieces,
-                   own.overhead);
+    return hash_of(place, key.kind, key.stage, key.back, key.operation, key.algorithm, key.size, key.pieces,
+                   key.overhead);
   }
   [[nodiscard]] std::size_t bytes(const KnownTransfers::Transfer& transfer) const {
-    return 1000 + flows_of(transfer.parts) * sizeof(Flow);
+    return 1000 + transfer.flows * sizeof(Flow);
   }
 };
 
@@ -150,40 +149,52 @@ std::shared_ptr<KnownTransfers> KnownTransfers::of(const Scenario& scenario, con
 
 KnownTransfers::KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed)
     : layout_(layout),
+      whole_(RankClasses::one_per_stage(layout.gpus() / layout.ranks_per_stage(), layout.stage_of_gpu())),
       undisturbed_(undisturbed),
       network_(undisturbed ? network_pattern(topology) : std::vector<std::int64_t>()),
       number_(session().new_number()) {}
 
 std::size_t KnownTransfers::expected_bytes() const { return 200 * at_index(layout_.gpus()); }
 
-std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(
-    const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const {
+KnownTransfers::Transfer::Transfer(std::vector<Step::Transfer::Part> own, const Topology& topology)
+    : parts(std::move(own)), pattern(flow_pattern(parts, topology)), flows(flows_of(parts)) {}
+
+KnownTransfers::Transfer KnownTransfers::Transfer::shifted(int ranks) const {
+  Transfer other = *this;
+  for (Step::Transfer::Part& part : other.parts) part.lowered = part.lowered.shifted(ranks);
+  other.shift += ranks;
+  return other;
+}
+
+std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(const TransferKey& key,
+                                                                         const std::function<Transfer()>& lower) const {
   auto known = session().known(LoweredKey{number_, key}, [&] {
     const Reading reading;
-    std::vector<Step::Transfer::Part> parts = lower();
-    const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);
-    return Transfer{std::move(parts), pattern, reads_so_far()};
+    Transfer transfer = lower();
+    transfer.reads = reads_so_far();
+    return transfer;
   });
   note_reads(known->reads);
   return known;
 }
 
 const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {
-  const auto [known, is_new] = groups_.try_emplace({kind, stage});
+  const auto [known, is_new] = groups_.try_emplace({kind, stage}, Groups{kind, stage, {}, {}, 1.0, stage, 0});
   Groups& groups = known->second;
   if (!is_new) return groups;
   groups.ranks = layout_.groups(kind, stage);
-  if (!groups.ranks.empty()) groups.channel_share = channel_share(groups.ranks.front(), topology);
   for (int other = 0; undisturbed_ && other < stage; ++other) {
     const Groups& model = this->groups(kind, other, topology);
-    if (model.model_stage >= 0) continue;
+    if (model.model_stage != other) continue;
     const std::optional<int> shift = groups.ranks.shift_from(model.ranks);
     if (!shift || !topology.repeats_after(*shift)) continue;
     groups.model_stage = other;
     groups.shift = *shift;
     groups.alike = model.alike;
+    groups.channel_share = model.channel_share;
     return groups;
   }
+  if (!groups.ranks.empty()) groups.channel_share = channel_share(groups.ranks.front(), topology);
   groups.alike = alike_groups(groups.ranks, topology);
   return groups;
 }

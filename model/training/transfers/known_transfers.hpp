@@ -18,7 +18,7 @@
 
 namespace foretrain {
 
-/// What tells one transfer of a step from another.
+/// What tells one transfer of a step from another, beside its groups' layout.
 struct TransferKey {
   GroupKind kind;
   int stage = 0;
@@ -28,27 +28,28 @@ struct TransferKey {
   bool back = false;
   TokenRouting tokens = {};
   Seconds overhead = {};  ///< of a message between stages
+  SyncAlgorithm algorithm = SyncAlgorithm::automatic;
+  int servers = 1;
+  ServerPlacement placement = ServerPlacement::cpu;
+  std::vector<int> levels = {};
+  int copied_from = -1;  ///< the stage whose transfer was shifted
   auto operator<=>(const TransferKey&) const = default;
 };
 
 /// What has been lowered for the groups of one layout on one network, beside the same background traffic.
 class KnownTransfers {
  public:
-  /// Everything beside the groups that decides what a transfer of one kind on one stage does.
-  struct Key {
-    TransferKey of_step;
-    int copied_from = -1;  ///< the stage whose transfer was shifted
-    SyncAlgorithm algorithm;
-    int servers = 1;
-    ServerPlacement placement;
-    std::vector<int> levels;
-    bool operator==(const Key&) const = default;
-  };
   struct Transfer {
+    Transfer(std::vector<Step::Transfer::Part> own, const Topology& topology);
+    /// What GPUs so many ranks further on do; of transfers that have a pattern.
+    [[nodiscard]] Transfer shifted(int ranks) const;
+
     std::vector<Step::Transfer::Part> parts;  ///< without their lanes
     /// The number of its pattern: its flows' ends, which of them are equally large and heavy, and their algorithms;
     /// nothing where some flow is not between two GPUs.
     std::optional<std::uint64_t> pattern;
+    int shift = 0;  ///< of the GPUs against the pattern's
+    std::size_t flows;
     ReadSet reads;  ///< constants that it rests on
   };
 
@@ -57,19 +58,23 @@ class KnownTransfers {
                                             const RankLayout& layout);
 
   KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed);
-  /// `lower` makes the parts where they are not known; what it reads is remembered with them.
-  [[nodiscard]] std::shared_ptr<const Transfer> transfer(
-      const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower, const Topology& topology) const;
+  /// `lower` makes it where it is not known; what that reads is remembered with it.
+  [[nodiscard]] std::shared_ptr<const Transfer> transfer(const TransferKey& key,
+                                                         const std::function<Transfer()>& lower) const;
+  /// Ranks as long as their stages are whole.
+  [[nodiscard]] const RankClasses& whole() const { return whole_; }
   /// The memory of all groups.
   [[nodiscard]] std::size_t expected_bytes() const;
   struct Groups {
+    GroupKind kind;
+    int stage = 0;
     RankGroups ranks;
     /// Indices of groups of equally many ranks, on the same kinds of nodes, of which the same share a node and are
     /// equally far from the next.
     SharedVector<std::vector<int>> alike;
     double channel_share = 1.0;  ///< of the first one
-    /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
-    int model_stage = -1;
+    /// The first stage whose groups become these when every rank is shifted by `shift`, whole nodes; else its own.
+    int model_stage = 0;
     int shift = 0;
   };
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
@@ -79,6 +84,7 @@ class KnownTransfers {
 
  private:
   RankLayout layout_;
+  RankClasses whole_;
   bool undisturbed_;
   std::vector<std::int64_t> network_;
   std::map<std::pair<GroupKind, int>, Groups> groups_;

@@ -1,7 +1,6 @@
 #include "model/training/transfers/transfer_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -106,13 +105,6 @@ void add_lanes(const std::vector<int>& more, std::vector<int>& lanes) {
   lanes = std::move(all);
 }
 
-/// Null for what is not inside layers.
-const char* name_inside_layers(GroupKind kind) {
-  if (kind == GroupKind::tensor) return "tensor-parallel collectives";
-  if (kind == GroupKind::context) return "context-parallel ring";
-  return kind == GroupKind::expert ? "exchange of tokens" : nullptr;
-}
-
 /// A collective for each of `parts`, with the flows of which part_of(flow) says that they are its own.
 template <typename PartOf>
 std::vector<LoweredCollective> separate(LoweredCollective lowered, std::size_t parts, const PartOf& part_of) {
@@ -136,10 +128,10 @@ TransferTable::TransferTable(const Scenario& scenario, const Topology& topology,
       shared_(KnownTransfers::of(scenario, topology_, layout_)),
       transfers_(transfers) {}
 
-int TransferTable::ranks_of(const Grouping& grouping) const {
+int TransferTable::ranks_of(const Groups& groups) const {
   const Plan& plan = scenario_.plan;
   if (layout_.data() == plan.data) return 0;
-  switch (grouping.kind) {
+  switch (groups.kind) {
     case GroupKind::gradients:
       return replicas_of(plan);
     case GroupKind::expert_gradients:
@@ -165,74 +157,84 @@ Seconds TransferTable::norm_time() const {
 }
 
 int TransferTable::grouping(GroupKind kind, int stage) {
-  const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
-  if (!is_new) return known->second;
-  groupings_.push_back({kind, stage, &shared_->groups(kind, stage, topology_)});
-  return known->second;
+  const Groups* const groups = &shared_->groups(kind, stage, topology_);
+  const auto known = std::ranges::find(groupings_, groups);
+  const auto number = static_cast<int>(known - groupings_.begin());
+  if (known == groupings_.end()) groupings_.push_back(groups);
+  return number;
 }
 
-int TransferTable::model_of(const Key& key, const Grouping& grouping) const {
-  if (grouping.groups->model_stage < 0) return -1;
-  Key of_model = key;
-  of_model.stage = grouping.groups->model_stage;
-  const auto known = known_.find(of_model);
-  return known == known_.end() ? -1 : known->second;
-}
-
-std::vector<Step::Transfer::Part> TransferTable::parts_of(const Key& key, const Grouping& grouping,
-                                                          const CollectiveCall& call, int model) const {
-  std::vector<Step::Transfer::Part> parts;
-  if (model >= 0) parts = transfers_[at_index(model)].parts;
-  const auto can_be_shifted = [&](const auto& part) { return part.lowered.is_between_gpus(topology_); };
-  if (model >= 0 && std::ranges::all_of(parts, can_be_shifted)) {
-    for (Step::Transfer::Part& part : parts) part.lowered = part.lowered.shifted(grouping.groups->shift);
-    return parts;
+std::optional<TransferTable::Model> TransferTable::model_of(TransferKey key) const {
+  const Groups& own = shared_->groups(key.kind, key.stage, topology_);
+  for (key.stage = own.model_stage; key.stage < own.stage; ++key.stage) {
+    const auto known = known_.find(key);
+    if (known == known_.end()) continue;
+    const Groups& other = groups_of(known->second);
+    const KnownTransfers::Transfer* const lowered = entries_[at_index(known->second)].lowered.get();
+    const int shift = own.shift - other.shift;
+    if (other.model_stage != own.model_stage || !topology_.repeats_after(shift) || !lowered->pattern) continue;
+    return Model{key.stage, shift, lowered};
   }
-  parts.clear();
-  for (const std::vector<int>& alike : grouping.groups->alike) {
-    CollectiveCall of_groups = call;
-    of_groups.groups = grouping.groups->ranks.only(alike);
-    of_groups.ranks = ranks_of(grouping);
-    Step::Transfer::Part& part = parts.emplace_back();
-    part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
-    part.lowered.times = stands_for();
-    part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
-  }
-  return parts;
+  return std::nullopt;
 }
 
-int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe) {
-  const auto [known, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
-  if (!is_new) return known->second;
+int TransferTable::add(const TransferKey& key, std::string name, RecipePointer recipe, const Lower& lower) {
   const int of = grouping(key.kind, key.stage);
-  const Grouping& grouping = groupings_[at_index(of)];
+  const Groups& groups = *groupings_[at_index(of)];
+  const std::optional<Model> model = model_of(key);
+  TransferKey own = key;
+  if (model) own.copied_from = model->stage;
+  auto lowered = shared_->transfer(own, [&] { return model ? model->lowered->shifted(model->shift) : lower(groups); });
   Step::Transfer& fresh = transfers_.emplace_back();
-  const bool of_experts = is_of_experts(key.kind) && is_of_parameters(key.kind);
-  fresh.name = of_experts ? "expert " + name : std::move(name);
+  fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
   // A processor that trains sends itself; its share does not depend on channels.
   const bool by_channels = !scenario_.cluster.node.gpu.processor;
-  fresh.slowdown =
-      scenario_.calibration.collective.overlap_slowdown * (by_channels ? grouping.groups->channel_share : 1.0);
+  fresh.slowdown = scenario_.calibration.collective.overlap_slowdown * (by_channels ? groups.channel_share : 1.0);
   fresh.kind = key.kind;
-  fresh.inside = name_inside_layers(key.kind);
-  if (!grouping.groups->ranks.empty()) {
-    const int ranks = std::max(ranks_of(grouping), static_cast<int>(grouping.groups->ranks.front().size()));
+  if (!groups.ranks.empty()) {
+    const int ranks = std::max(ranks_of(groups), static_cast<int>(groups.ranks.front().size()));
     const bool is_message = key.kind == GroupKind::neighbours;
-    fresh.sent = key.size * (is_message ? 1.0 : bus_bandwidth_factor(call.operation, ranks));
+    fresh.sent = key.size * (is_message ? 1.0 : bus_bandwidth_factor(key.operation, ranks));
   }
-  const int model = model_of(key, grouping);
-  const int copied_from = model < 0 ? -1 : grouping.groups->model_stage;
-  const auto lowered = shared_->transfer(
-      {key, copied_from, call.algorithm, call.servers, call.placement, call.levels},
-      [&] { return parts_of(key, grouping, call, model); }, topology_);
   fresh.parts = lowered->parts;
   for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
-  entries_.push_back({of, key.back, lowered->pattern, grouping.groups->alike});
-  return known->second;
+  const auto number = static_cast<int>(entries_.size());
+  known_.emplace(key, number);
+  entries_.push_back({of, key, std::move(lowered), groups.alike});
+  return number;
 }
 
-LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall& call) const {
+int TransferTable::transfer(const TransferKey& key, const CollectiveCall& call, std::string name,
+                            RecipePointer recipe) {
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const bool of_experts = is_of_experts(key.kind) && is_of_parameters(key.kind);
+  const auto lower = [&](const Groups& groups) -> KnownTransfers::Transfer {
+    std::vector<Step::Transfer::Part> parts;
+    for (const std::vector<int>& alike : groups.alike) {
+      CollectiveCall of_groups = call;
+      of_groups.groups = groups.ranks.only(alike);
+      of_groups.ranks = ranks_of(groups);
+      Step::Transfer::Part& part = parts.emplace_back();
+      part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
+      part.lowered.times = stands_for();
+      part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+    }
+    return {std::move(parts), topology_};
+  };
+  return add(key, of_experts ? "expert " + name : std::move(name), std::move(recipe), lower);
+}
+
+int TransferTable::repeated(int transfer, int stage) {
+  TransferKey key = entries_[at_index(transfer)].key;
+  key.stage = stage;
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  if (!model_of(key)) return -1;
+  const Step::Transfer& same = transfers_[at_index(transfer)];
+  return add(key, same.name, same.recipe, nullptr);
+}
+
+LoweredCollective TransferTable::lower_call(const TransferKey& key, const CollectiveCall& call) const {
   LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
   for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, key.pieces);
   return lowered;
@@ -240,7 +242,16 @@ LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall
 
 int TransferTable::collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
                               RecipePointer recipe) {
-  const Key key{kind, stage, call.operation, call.size * pieces, pieces, false, call.tokens};
+  const TransferKey key{.kind = kind,
+                        .stage = stage,
+                        .operation = call.operation,
+                        .size = call.size * pieces,
+                        .pieces = pieces,
+                        .tokens = call.tokens,
+                        .algorithm = call.algorithm,
+                        .servers = call.servers,
+                        .placement = call.placement,
+                        .levels = call.levels};
   const int named = transfer(key, call, name, std::move(recipe));
   if (takes_least_ && !least_.contains(named)) note_least(named, key, call);
   return named;
@@ -251,7 +262,7 @@ void TransferTable::take_least() {
   stages_lie_alike_ = stages_lie_alike(scenario_);
 }
 
-void TransferTable::note_least(int named, Key key, const CollectiveCall& call) {
+void TransferTable::note_least(int named, TransferKey key, const CollectiveCall& call) {
   Seconds least = transfers_[at_index(named)].parts.front().longest();
   if (!stages_lie_alike_ || transfers_[at_index(named)].parts.size() > 1) {
     exact_ = false;
@@ -263,8 +274,7 @@ void TransferTable::note_least(int named, Key key, const CollectiveCall& call) {
 }
 
 Seconds TransferTable::least_of_groups(int transfer) const {
-  const Grouping& grouping = groupings_[at_index(entries_[at_index(transfer)].grouping)];
-  const std::vector<int> group_of = group_of_rank(grouping.groups->ranks, topology_.gpus());
+  const std::vector<int> group_of = group_of_rank(groups_of(transfer).ranks, topology_.gpus());
   Seconds least = Seconds::infinity();
   for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
     least = std::min(least, least_time(part.lowered, group_of, topology_));
@@ -272,7 +282,7 @@ Seconds TransferTable::least_of_groups(int transfer) const {
   return least;
 }
 
-LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall& pairs) const {
+LoweredCollective TransferTable::message_of(const TransferKey& key, const CollectiveCall& pairs) const {
   LoweredCollective::Phase phase;
   for (const std::vector<int>& pair : pairs.groups) {
     phase.flows.push_back({pair[key.back ? 1 : 0], pair[key.back ? 0 : 1], key.size});
@@ -304,19 +314,26 @@ Seconds TransferTable::time(int transfer, int lane) const {
   return longest;
 }
 
+std::vector<std::size_t> TransferTable::distinct() const {
+  std::set<std::pair<int, std::uint64_t>> seen;
+  std::vector<std::size_t> distinct;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const std::optional<std::uint64_t>& pattern = entries_[i].lowered->pattern;
+    if (!pattern || seen.emplace(entries_[i].grouping, *pattern).second) distinct.push_back(i);
+  }
+  return distinct;
+}
+
 std::optional<DivisionKey> TransferTable::division_key() const {
   if (shared_->network().empty()) return std::nullopt;
   const Plan& plan = scenario_.plan;
   std::vector<std::uint64_t> step{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
                                   plan.sync.gather_overlap};
-  std::set<std::array<std::uint64_t, 3>> seen;
-  for (const Entry& entry : entries_) {
-    if (!entry.pattern) return std::nullopt;
-    const Grouping& grouping = groupings_[at_index(entry.grouping)];
-    const std::array<std::uint64_t, 3> own = {static_cast<std::uint64_t>(grouping.kind),
-                                              static_cast<std::uint64_t>(grouping.stage), *entry.pattern};
-    // Several of the same pattern on the same links make no difference.
-    if (seen.insert(own).second) step.insert(step.end(), own.begin(), own.end());
+  for (const std::size_t i : distinct()) {
+    const auto& [grouping, key, lowered, groups] = entries_[i];
+    if (!lowered->pattern) return std::nullopt;
+    const auto kind = static_cast<std::uint64_t>(key.kind);
+    step.insert(step.end(), {kind, at_index(key.stage), *lowered->pattern, at_index(lowered->shift)});
   }
   return DivisionKey{layout_, shared_->network(), std::move(step)};
 }
@@ -327,12 +344,17 @@ bool TransferTable::divided() const {
 
 std::vector<GroupedTransfer> TransferTable::grouped() const {
   std::vector<GroupedTransfer> grouped;
-  for (std::size_t i = 0; i < transfers_.size(); ++i) {
-    const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
+  for (const std::size_t i : distinct()) {
     GroupedTransfer& transfer = grouped.emplace_back();
+    const Groups& groups = groups_of(static_cast<int>(i));
+    const auto model = std::ranges::find_if(groupings_, [&](const Groups* other) {
+      return other->kind == groups.kind && other->model_stage == groups.model_stage;
+    });
     transfer.grouping = entries_[i].grouping;
-    transfer.groups = &grouping.groups->ranks;
-    transfer.kind = grouping.kind;
+    transfer.model = static_cast<int>(model - groupings_.begin());
+    transfer.shift = groups.shift - (*model)->shift;
+    transfer.groups = &groups.ranks;
+    transfer.pattern = entries_[i].lowered->pattern;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
     }
@@ -351,7 +373,7 @@ void TransferTable::divide(const RankClasses& classes) {
       const Step::Transfer::Part& whole = transfers_[i].parts[p];
       const std::map<int, std::size_t> own = classes_among(parts[p], class_of);
       std::vector<int> group_of;
-      if (own.size() > 1) group_of = group_of_rank(groupings_[grouping].groups->ranks, topology_.gpus());
+      if (own.size() > 1) group_of = group_of_rank(groupings_[grouping]->ranks, topology_.gpus());
       const bool apart = own.size() > 1 && is_separable(whole.lowered, group_of);
       const auto part_of = [&](int group) { return apart ? own.at(class_of[at_index(group)]) : 0; };
       const auto part_of_flow = [&](const Flow& flow) { return part_of(group_of_flow(flow, group_of)); };
@@ -367,7 +389,7 @@ void TransferTable::divide(const RankClasses& classes) {
     }
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
-    const int among = 2 * entries_[i].grouping + (entries_[i].back ? 1 : 0);
+    const int among = 2 * entries_[i].grouping + (entries_[i].key.back ? 1 : 0);
     set_times(transfers_[i].parts, among, topology_, scenario_.background);
     if (transfers_[i].parts.size() < 2) continue;
     for (Step::Transfer::Part& part : transfers_[i].parts) part.links.transfer = static_cast<int>(i);

@@ -6,12 +6,14 @@
 // itself and the background; what meets besides is found when the graph runs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/training/step/rank_classes.hpp"
 #include "model/training/step/step.hpp"
@@ -36,6 +38,9 @@ class TransferTable {
   /// counterpart.
   int hop(int stage, bool back, Bytes activation, Seconds overhead);
 
+  /// The same transfer of another stage's groups; -1 where these are not its groups some nodes further on.
+  int repeated(int transfer, int stage);
+
   /// From now on, time() is what no group of any stage takes less than, whichever stage a transfer is named for.
   void take_least();
   /// Whether all transfers take all groups of all stages the same, so that the least is exact.
@@ -52,7 +57,9 @@ class TransferTable {
   /// Time of the gradients' norm: one number from every rank.
   [[nodiscard]] Seconds norm_time() const;
 
-  /// All groups of all transfers, for the classes of ranks.
+  /// Ranks as long as their stages are whole.
+  [[nodiscard]] const RankClasses& whole() const { return shared_->whole(); }
+  /// All groups, and what tells their ranks apart, for the classes of ranks.
   [[nodiscard]] std::vector<GroupedTransfer> grouped() const;
   /// Divides every transfer by the classes of its groups.
   void divide(const RankClasses& classes);
@@ -70,34 +77,38 @@ class TransferTable {
   [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
 
  private:
-  /// Groups of one kind on one stage.
-  struct Grouping {
-    GroupKind kind;
-    int stage = 0;
-    const KnownTransfers::Groups* groups = nullptr;
-  };
+  using Groups = KnownTransfers::Groups;
   struct Entry {
     int grouping = 0;
-    bool back = false;                      ///< as in TransferKey
-    std::optional<std::uint64_t> pattern;   ///< as in KnownTransfers
+    TransferKey key;
+    std::shared_ptr<const KnownTransfers::Transfer> lowered;
     SharedVector<std::vector<int>> groups;  ///< by part
   };
 
+  /// Those that differ from the others of their groups in more than sizes.
+  [[nodiscard]] std::vector<std::size_t> distinct() const;
+  /// The number of such groups.
   int grouping(GroupKind kind, int stage);
   /// As in CollectiveCall.
-  [[nodiscard]] int ranks_of(const Grouping& grouping) const;
-  using Key = TransferKey;
-  /// The same transfer of the groups' model; -1 where it has none.
-  [[nodiscard]] int model_of(const Key& key, const Grouping& grouping) const;
+  [[nodiscard]] int ranks_of(const Groups& groups) const;
+  [[nodiscard]] const Groups& groups_of(int transfer) const {
+    return *groupings_[at_index(entries_[at_index(transfer)].grouping)];
+  }
+  /// The same transfer of a stage before, whose groups lie as these, so many ranks back; it may cross no host memory,
+  /// whose cards depend on the node.
+  struct Model {
+    int stage = 0, shift = 0;
+    const KnownTransfers::Transfer* lowered = nullptr;
+  };
+  [[nodiscard]] std::optional<Model> model_of(TransferKey key) const;
+  using Lower = std::function<KnownTransfers::Transfer(const Groups&)>;
+  /// A new one: its model's on its groups' own links, else what `lower` makes for them.
+  int add(const TransferKey& key, std::string name, RecipePointer recipe, const Lower& lower);
   /// The call's, or that of the message of a hop.
-  int transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe);
-  /// Those of `model`, if it is one, on the groups' own links; it may cross no host memory, whose cards depend on the
-  /// node.
-  std::vector<Step::Transfer::Part> parts_of(const Key& key, const Grouping& grouping, const CollectiveCall& call,
-                                             int model) const;
-  [[nodiscard]] LoweredCollective lower_call(const Key& key, const CollectiveCall& call) const;
-  [[nodiscard]] LoweredCollective message_of(const Key& key, const CollectiveCall& pairs) const;
-  void note_least(int named, Key key, const CollectiveCall& call);
+  int transfer(const TransferKey& key, const CollectiveCall& call, std::string name, RecipePointer recipe);
+  [[nodiscard]] LoweredCollective lower_call(const TransferKey& key, const CollectiveCall& call) const;
+  [[nodiscard]] LoweredCollective message_of(const TransferKey& key, const CollectiveCall& pairs) const;
+  void note_least(int named, TransferKey key, const CollectiveCall& call);
   /// The least that a group of the transfer takes while no other moves.
   [[nodiscard]] Seconds least_of_groups(int transfer) const;
 
@@ -107,9 +118,8 @@ class TransferTable {
   std::shared_ptr<KnownTransfers> shared_;
   std::vector<Step::Transfer>& transfers_;
   std::vector<Entry> entries_;  ///< of each transfer
-  std::vector<Grouping> groupings_;
-  std::map<std::pair<GroupKind, int>, int> known_groupings_;
-  std::map<Key, int> known_;
+  std::vector<const Groups*> groupings_;
+  std::map<TransferKey, int> known_;
   bool takes_least_ = false, stages_lie_alike_ = false, exact_ = true;
   std::map<int, Seconds> least_;  ///< by transfer, where the least is taken
 };

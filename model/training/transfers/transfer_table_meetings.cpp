@@ -80,7 +80,7 @@ class LinkUsers {
 std::vector<std::vector<int>> TransferTable::companions(std::size_t lanes) const {
   boost::disjoint_sets_with_storage<> sets(lanes);
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
-    if (!is_inside_layers(groupings_[at_index(entries_[i].grouping)].kind)) continue;
+    if (!is_inside_layers(entries_[i].key.kind)) continue;
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
       for (const int lane : part.lanes) sets.union_set(at_index(part.lanes.front()), at_index(lane));
     }
@@ -98,19 +98,19 @@ std::vector<std::vector<int>> TransferTable::companions(std::size_t lanes) const
 
 std::vector<Step::Lane::Cut> TransferTable::meetings() const {
   std::vector<Step::Lane::Cut> cuts(static_cast<std::size_t>(scenario_.plan.pipeline), Step::Lane::Cut::none);
-  const auto any_inside = [](const Grouping& grouping) { return is_inside_layers(grouping.kind); };
+  const auto any_inside = [](const Groups* groups) { return is_inside_layers(groups->kind); };
   if (std::ranges::none_of(groupings_, any_inside)) return cuts;
   LinkUsers users(topology_);
-  for (std::size_t i = 0; i < transfers_.size(); ++i) {
-    const GroupKind kind = groupings_[at_index(entries_[i].grouping)].kind;
+  const std::vector<std::size_t> seen = distinct();
+  for (const std::size_t i : seen) {
+    const GroupKind kind = entries_[i].key.kind;
     for (const Step::Transfer::Part& part : transfers_[i].parts) users.add(kind, part);
   }
   users.add_background(scenario_.background);
 
-  for (std::size_t i = 0; i < transfers_.size(); ++i) {
-    const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
-    if (!is_inside_layers(grouping.kind)) continue;
-    Step::Lane::Cut& cut = cuts[static_cast<std::size_t>(grouping.stage)];
+  for (const std::size_t i : seen) {
+    if (!is_inside_layers(entries_[i].key.kind)) continue;
+    Step::Lane::Cut& cut = cuts[at_index(entries_[i].key.stage)];
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
       cut = std::max(cut, users.cut_of(part, scenario_.plan));
     }
