@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <ranges>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -17,7 +17,7 @@ void Platform::start(RouteIndex index, Bytes bytes, std::int32_t owner, Seconds 
   if (route(index).flows.empty()) {
     for (const auto [link, times] : crossings(index)) links_[at_index(link)].users.push_back(index);
   }
-  route(index).flows.push_back({owner, Bytes(std::max(1.0, std::round(bytes.value()))), now});
+  route(index).flows.push_back({owner, Bytes(std::max(1.0, std::round(bytes.value()))), now, now});
   note_change(index);
 }
 
@@ -94,7 +94,7 @@ void Platform::gather(RouteIndex first) {
   for (const RouteRate& member : rates_of(id, routes)) {
     for (Flow& flow : route(member.route).flows) {
       set_rate(flow, member.rate);
-      first_end = std::min(first_end, flow.end);
+      first_end = std::min(first_end, flow.latest_end(routes.size()));
     }
   }
   ends_.emplace(first_end, id);
@@ -124,27 +124,30 @@ const Platform::Pattern& Platform::rates_of(CompanyId id, const Company& company
 
 /// Where one link bounds all of these, max–min fairly each flow moves at its weight's share of that link: weight · min
 /// over links of bandwidth / (sum of the weights of the flows that cross it). False where no link does.
-bool Platform::share_one_link(Pattern& moving) const {
-  std::map<LinkIndex, double> weights;
+bool Platform::share_one_link(Pattern& moving) {
+  std::vector<LinkIndex> loaded;
   for (const RouteRate& route : moving) {
-    for (const auto [link, times] : system_.crossings[at_index(route.route)]) {
-      weights[link] += system_.weight[at_index(route.route)] * route.flows * times;
+    for (const auto [number, times] : crossings(route.route)) {
+      double& weight = links_[at_index(number)].weight;
+      if (weight == 0.0) loaded.push_back(number);
+      weight += system_.weight[at_index(route.route)] * route.flows * times;
     }
   }
-  const auto share = [&](const auto& link) { return system_.bandwidth[at_index(link.first)] / link.second; };
-  const auto fullest = std::ranges::min_element(weights, {}, share);
+  const auto share = [&](LinkIndex link) {
+    return std::pair(system_.bandwidth[at_index(link)] / links_[at_index(link)].weight, link);
+  };
+  const auto [of_fullest, fullest] = std::ranges::min(loaded | std::views::transform(share));
+  for (const LinkIndex link : loaded) links_[at_index(link)].weight = 0.0;
   for (RouteRate& route : moving) {
-    const auto& crossed = system_.crossings[at_index(route.route)];
-    const bool bound =
-        std::ranges::find(crossed, fullest->first, &SharingSystem::Folded::Crossing::link) != crossed.end();
-    if (!bound) return false;
-    route.rate = share(*fullest) * system_.weight[at_index(route.route)];
+    const auto& crossed = crossings(route.route);
+    if (std::ranges::find(crossed, fullest, &SharingSystem::Folded::Crossing::link) == crossed.end()) return false;
+    route.rate = of_fullest * system_.weight[at_index(route.route)];
   }
   return true;
 }
 
 void Platform::set_rate(Flow& flow, BytesPerSecond rate) const {
-  if (rate == flow.rate) return;
+  if (rate == flow.rate || flow.end <= now_) return;
   flow.left = std::max(flow.left - flow.rate * (now_ - flow.since), Bytes(0.0));
   flow.rate = rate;
   flow.since = now_;

@@ -37,12 +37,22 @@ class Platform {
   using CompanyId = std::int64_t;
   /// Ends closer than this are one, as to SimGrid (maxmin and timing precision in platform_simgrid.cpp).
   static constexpr Seconds same_date = 0.001_ns;
+  /// In companies of more routes than these, where each end changes the rates of all, a flow waits for others' ends for
+  /// this share of its time.
+  static constexpr std::size_t many_routes = 512;
+  static constexpr double longest_wait = 0.01;
   struct Flow {
     std::int32_t owner = -1;
-    Bytes left;     ///< at `since`
+    Bytes left;  ///< at `since`
+    Seconds begun;
     Seconds since;  ///< when `rate` was set
     BytesPerSecond rate = {};
     Seconds end = Seconds::infinity();
+
+    /// Until when it may wait for others of its company.
+    [[nodiscard]] Seconds latest_end(std::size_t routes) const {
+      return routes > many_routes ? end + (end - begun) * longest_wait : end;
+    }
   };
   struct Route {
     std::vector<Flow> flows;  ///< that are moving
@@ -52,6 +62,7 @@ class Platform {
   struct Link {
     std::vector<RouteIndex> users;  ///< the routes that are moving
     std::int64_t seen = 0;          ///< in which look through the links
+    double weight = 0.0;            ///< of the flows on it; zero between calls
   };
   /// Moving routes that chains of shared links join.
   using Company = std::vector<RouteIndex>;
@@ -67,7 +78,7 @@ class Platform {
   void dissolve(CompanyId id);
   void gather(RouteIndex first);
   [[nodiscard]] const Pattern& rates_of(CompanyId id, const Company& company);
-  [[nodiscard]] bool share_one_link(Pattern& moving) const;
+  [[nodiscard]] bool share_one_link(Pattern& moving);
   void set_rate(Flow& flow, BytesPerSecond rate) const;
 
   Route& route(RouteIndex index) { return routes_[static_cast<std::size_t>(index)]; }

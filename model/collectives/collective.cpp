@@ -229,7 +229,7 @@ LoweredCollective LoweredCollective::shifted(int ranks) const {
     }
     return shifted;
   };
-  return {chosen_algorithm, {phases.size(), shift}};
+  return {chosen_algorithm, {phases.size(), shift}, times};
 }
 
 void share_links(LoweredCollective& lowered, CollectiveOperation operation, const Topology& topology) {

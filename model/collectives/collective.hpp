@@ -36,6 +36,9 @@ struct CollectiveCall {
   TokenRouting tokens = {};      ///< all_to_all by `automatic`
   bool by_messages = false;      ///< passed on round a ring by the trainer itself (ring attention)
   bool in_turn = false;          ///< broadcast: one of many, whose roots are the ranks in turn; as the mean of these
+  int ranks = 0;  ///< of each group, where those listed stand for more: on further nodes all goes on as on these
+
+  [[nodiscard]] int group_size() const { return ranks > 0 ? ranks : static_cast<int>(groups.front().size()); }
 };
 
 /// Bytes that move between two ends at the same time. On a link that is full, flows get rates in proportion to their
@@ -94,6 +97,7 @@ struct LoweredCollective {
 
   std::string chosen_algorithm;  ///< "ring/Simple" when automatic, else the algorithm's name
   SharedVector<Phase> phases;
+  double times = 1.0;  ///< as many flows are in all as are listed, where these stand for others
 
   /// Whether no flow crosses host memory, whose cards depend on the node.
   [[nodiscard]] bool is_between_gpus(const Topology& topology) const;

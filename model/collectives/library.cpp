@@ -43,12 +43,13 @@ struct LayoutsKey {
   using Value = const std::vector<GroupLayout>;
   std::uint64_t network;  ///< the topology's serial number
   RankGroups groups;
+  int ranks;  ///< as in CollectiveCall
 
   bool operator==(const LayoutsKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, groups.hash()); }
-  [[nodiscard]] std::size_t bytes(const std::vector<GroupLayout>& layouts) const {
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, groups.hash(), ranks); }
+  [[nodiscard]] std::size_t bytes(const std::vector<GroupLayout>&) const {
     constexpr std::size_t of_rank = 100;  // its place, and in the rings of its node
-    return layouts.size() * at_index(layouts.front().ranks) * of_rank;
+    return groups.size() * groups.front().size() * of_rank;
   }
 };
 
@@ -66,9 +67,9 @@ CollectiveConstants library_constants(const Topology& topology, const Calibratio
 
 Library::Library(const CollectiveCall& call, const Topology& topology, const Calibration& calibration)
     : call_(call), topology_(topology), constants_(library_constants(topology, calibration)), hosts_(calibration.host) {
-  layouts_ = session().known(LayoutsKey{topology.serial(), call.groups}, [&] {
+  layouts_ = session().known(LayoutsKey{topology.serial(), call.groups, call.ranks}, [&] {
     std::vector<GroupLayout> layouts;
-    for (const std::vector<int>& group : call.groups) layouts.push_back(lay_out(group, topology));
+    for (const std::vector<int>& group : call.groups) layouts.push_back(lay_out(group, topology, call.ranks));
     return layouts;
   });
   find_slowest_parts();
@@ -233,12 +234,12 @@ Seconds Library::tree_step(const LibraryProtocol& protocol, Seconds inside) cons
   return (network_step(protocol, inside, *shortest) * (levels() - 1.0) + most) / levels();
 }
 
-double Library::levels() const { return std::ceil(std::log2(static_cast<double>(slowest_->node_count()))); }
+double Library::levels() const { return std::ceil(std::log2(static_cast<double>(slowest_->node_count))); }
 
 int Library::ring_steps() const { return rounds_of(call_.operation) * (slowest_->ranks - 1); }
 
 Seconds Library::ring_latency(const LibraryProtocol& protocol) const {
-  const int between = rounds_of(call_.operation) * (slowest_->node_count() - 1);
+  const int between = rounds_of(call_.operation) * (slowest_->node_count - 1);
   const int inside = ring_steps() - between;
   std::vector<Seconds> steps;
   for (const Seconds hop : hops_) steps.push_back(network_step(protocol, protocol.step, hop));
@@ -267,8 +268,7 @@ Bytes Library::tree_pieces(LibraryProtocolKind kind) const {
   if (version().none()) return Bytes(0.0);
   const double channels = channels_of(call_.groups.front(), topology_);
   Bytes chunk = kind == simple ? tree_message : kind == ll128 ? ll128_slot : ll_slot;
-  const double ranks = slowest_->largest_node,
-               steps = 1.0 + std::floor(std::log2(slowest_->node_count())) + 0.1 * ranks;
+  const double ranks = slowest_->largest_node, steps = 1.0 + std::floor(std::log2(slowest_->node_count)) + 0.1 * ranks;
   const auto too_few = [&](double least) { return call_.size / (channels * chunk) < least * steps / ranks; };
   while (kind == ll128 && too_few(64.0) && chunk > Bytes(128.0 * 1024.0)) chunk /= 2.0;
   while (kind == ll128 && too_few(16.0) && chunk > Bytes(32.0 * 1024.0)) chunk /= 2.0;
@@ -297,7 +297,7 @@ Bytes Library::switch_tree_pieces() const {
 
 bool Library::has_parallel_trees() const {
   return has_parts(call_.operation) && version() >= parallel_trees_since && compute_capability_ >= parallel_trees_on &&
-         slowest_->largest_node == 1 && slowest_->node_count() > 1;
+         slowest_->largest_node == 1 && slowest_->node_count > 1;
 }
 
 std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& topology) {

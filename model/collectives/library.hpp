@@ -43,7 +43,7 @@ class Library {
   [[nodiscard]] std::vector<LibraryProtocol> protocols() const;
   [[nodiscard]] LibraryProtocol simple() const;
   [[nodiscard]] Seconds launch() const;
-  [[nodiscard]] bool in_one_node() const { return slowest_->node_count() == 1; }
+  [[nodiscard]] bool in_one_node() const { return slowest_->node_count == 1; }
   /// The time of rings inside a node, in which the busiest link is busy for `links` under Simple: by Simple where NCCL
   /// expects that to be best (library_choice.hpp), else by the fastest. A rank's kernel has its own part to read or
   /// write beside those that it passes on, one part more than the steps.

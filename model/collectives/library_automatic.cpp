@@ -13,7 +13,7 @@
 // all NVLink lanes or switch ports, every network card used. Step counts: src/graph/tuning.cc of NCCL.
 
 #include <algorithm>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -41,54 +41,34 @@ using enum CollectiveOperation;
 constexpr NcclVersion trees_since{2, 4}, network_switches_since{2, 6}, node_switches_since{2, 17},
     node_switch_trees_since{2, 18}, network_gathers_since{2, 20};
 
-/// What one way of carrying the collective out puts on the links.
+/// What one way of carrying the collective out puts on the links, for one byte.
 struct Load {
-  Seconds time;  ///< of the busiest link, or of the slowest socket, for one byte
-  std::function<std::vector<Flow>()> flows;
+  Seconds time;  ///< of the busiest link, or of the slowest socket
+  std::shared_ptr<const std::vector<Flow>> flows;
 };
-
-/// Where all groups pass round the same nodes, and these are alike, three nodes are as busy as all. None: all count.
-std::vector<GroupLayout> on_three_nodes(const std::vector<GroupLayout>& groups, const Topology& topology) {
-  constexpr std::size_t enough = 3;
-  const std::vector<GroupLayout::NodePart>& nodes = groups.front().nodes;
-  if (nodes.size() <= enough) return {};
-  const auto same_node = [&](const GroupLayout::NodePart& a, const GroupLayout::NodePart& b) {
-    return topology.node_of(a.ranks.front()) == topology.node_of(b.ranks.front());
-  };
-  std::vector<GroupLayout> fewer;
-  for (const GroupLayout& group : groups) {
-    if (!group.nodes_repeat || !std::ranges::equal(group.nodes, nodes, same_node)) return {};
-    GroupLayout& three = fewer.emplace_back(group);
-    three.nodes.resize(enough);
-  }
-  return fewer;
-}
 
 /// What groups put on a network's links for one byte in one way, whatever the size: a sweep asks for many sizes.
 struct TrafficKey {
   using Way = TrafficBuilder::Way;
-  struct Flows {
-    std::vector<Flow> all;
-    ReadSet reads;  ///< constants that they rest on
+  struct Traffic {
+    std::vector<Flow> flows;
+    Seconds time;   ///< as in Load
+    ReadSet reads;  ///< constants that it rests on
   };
-  struct Value {
-    Seconds time;  ///< as in Load
-    ReadSet reads;
-    Flows flows = {};  ///< once they were asked for
-  };
+  using Value = const Traffic;
   std::uint64_t network;  ///< the topology's serial number
   CollectiveConstants constants;
   NotedNumber sockets;  ///< as hosts copy
   RankGroups groups;
+  int ranks;  ///< as in CollectiveCall
   CollectiveOperation operation;
   Way way;
   Bytes message;
 
   bool operator==(const TrafficKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, groups.hash(), operation, way, message); }
-  [[nodiscard]] std::size_t bytes(const Value&) const {
-    constexpr std::size_t flows_of_rank = 8;
-    return sizeof(TrafficKey) + groups.size() * groups.front().size() * flows_of_rank * sizeof(Flow);
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, groups.hash(), ranks, operation, way, message); }
+  [[nodiscard]] std::size_t bytes(const Traffic& traffic) const {
+    return sizeof(TrafficKey) + traffic.flows.size() * sizeof(Flow);
   }
 };
 
@@ -134,7 +114,7 @@ class AutomaticCollective {
   using Way = TrafficKey::Way;
 
   LoweredCollective lower(const Candidate& best) const {
-    LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
+    LoweredCollective::Phase phase{.latency = best.latency, .flows = *best.traffic->flows, .repeat = 1};
     const double factor = (call_.size / Bytes(1.0)) / best.share;
     for (Flow& flow : phase.flows) flow.bytes *= factor;
     if (call_.operation == CollectiveOperation::send_receive) add_headers(phase, topology_);
@@ -222,36 +202,25 @@ class AutomaticCollective {
     });
   }
 
-  [[nodiscard]] std::vector<Flow> flows_of(const std::vector<GroupLayout>& layouts, Way way, Bytes message) const {
-    TrafficBuilder builder(topology_, library_.constants(), message, &library_.hosts());
-    for (const GroupLayout& layout : layouts) builder.add(way, layout, call_.operation);
-    return builder.flows();
-  }
-
   Load traffic(Way way, Bytes message) {
     const TrafficKey key{topology_.serial(),
                          library_.constants(),
                          library_.hosts().pageable_copy_gbps,
                          call_.groups,
+                         call_.ranks,
                          call_.operation,
                          way,
                          message};
     const auto known = session().known(key, [&] {
       const Reading reading;
-      const std::vector<GroupLayout> few_nodes = on_three_nodes(library_.layouts(), topology_);
-      const Seconds time = load_.busiest(flows_of(few_nodes.empty() ? library_.layouts() : few_nodes, way, message));
-      return TrafficKey::Value{time, reads_so_far()};
+      TrafficBuilder builder(topology_, library_.constants(), message, &library_.hosts());
+      for (const GroupLayout& layout : library_.layouts()) builder.add(way, layout, call_.operation);
+      std::vector<Flow> flows = builder.flows();
+      const Seconds time = load_.busiest(flows);
+      return TrafficKey::Traffic{std::move(flows), time, reads_so_far()};
     });
     note_reads(known->reads);
-    return {known->time, [=, this] {
-              if (known->flows.all.empty()) {
-                const Reading reading;
-                std::vector<Flow> flows = flows_of(library_.layouts(), way, message);
-                known->flows = {std::move(flows), reads_so_far()};
-              }
-              note_reads(known->flows.reads);
-              return known->flows.all;
-            }};
+    return {known->time, {known, &known->flows}};
   }
 
   Load direct_traffic() {
@@ -275,7 +244,8 @@ class AutomaticCollective {
     const std::vector<Flow> hot = uneven.flows();
     const double longer = hot.empty() ? 1.0 : std::max(1.0, load_.busiest(hot) / load_.busiest(flows));
     for (Flow& flow : flows) flow.bytes *= longer;
-    return {load_.busiest(flows), [flows] { return flows; }};
+    const Seconds time = load_.busiest(flows);
+    return {time, std::make_shared<const std::vector<Flow>>(std::move(flows))};
   }
 
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
@@ -319,7 +289,7 @@ class AutomaticCollective {
   Candidate in_switch(const Load& traffic) const {
     Candidate candidate{"nvls", library_.launch() + switch_set_up(), &traffic};
     candidate.latency += first_pieces(candidate, 1.0, library_.switch_pieces());
-    if (slowest().node_count() > 1) {
+    if (slowest().node_count > 1) {
       candidate.name = "nvls_tree";
       candidate.latency += 2.0 * library_.levels() * library_.tree_step(library_.simple(), library_.simple().step);
       // Two nodes' first pieces are in the bandwidth that their sweeps show.

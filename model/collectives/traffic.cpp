@@ -53,9 +53,9 @@ GroupLayout::NodePart GroupLayout::NodePart::shifted(int by) const {
   return other;
 }
 
-GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
+GroupLayout lay_out(const std::vector<int>& group, const Topology& topology, int ranks) {
   GroupLayout layout;
-  layout.ranks = static_cast<int>(group.size());
+  layout.ranks = ranks > 0 ? ranks : static_cast<int>(group.size());
   layout.nvlink = true;
   layout.in_network = true;
   const RankGroups parts(split_by_node(group, topology));
@@ -70,9 +70,7 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
       layout.nodes.push_back(std::move(part));
     }
   }
-  layout.nodes_repeat =
-      parts.families().size() == 1 &&
-      std::ranges::all_of(parts.families().front().shifts, [&](int shift) { return topology.repeats_after(shift); });
+  layout.node_count = static_cast<int>(std::ssize(layout.nodes) * layout.ranks / std::ssize(group));
   layout.network_reduces = layout.nodes.size() > 1;
   if (layout.network_reduces) {
     std::vector<LinkId> links;

@@ -18,17 +18,15 @@ struct GroupLayout {
     [[nodiscard]] NodePart shifted(int by) const;
   };
   std::vector<NodePart> nodes;
-  int ranks = 0;
-  int largest_node = 0;          ///< ranks on the node with the most
-  bool nodes_repeat = false;     ///< each has the first one's ranks, whole nodes further on, which are alike
-  bool nvlink = false;           ///< ranks of one node reach each other over NVLink alone
-  bool in_network = false;       ///< and through switches that reduce
-  bool network_reduces = false;  ///< the network's switches between its nodes do
-
-  [[nodiscard]] int node_count() const { return static_cast<int>(nodes.size()); }
+  int ranks = 0, node_count = 0;  ///< in all, where those listed stand for more (CollectiveCall::ranks)
+  int largest_node = 0;           ///< ranks on the node with the most
+  bool nvlink = false;            ///< ranks of one node reach each other over NVLink alone
+  bool in_network = false;        ///< and through switches that reduce
+  bool network_reduces = false;   ///< the network's switches between its nodes do
 };
 
-GroupLayout lay_out(const std::vector<int>& group, const Topology& topology);
+/// Of a group that stands for one of so many ranks; 0: they are all.
+GroupLayout lay_out(const std::vector<int>& group, const Topology& topology, int ranks = 0);
 
 /// Adds up flows of several groups, for a message of one byte; bytes are inflated by what the links of each flow lose
 /// against large copies, and flows between nodes know the messages into which they are cut.

@@ -16,7 +16,7 @@ Bytes moved_by(const LoweredCollective& lowered) {
   for (const LoweredCollective::Phase& phase : lowered.phases) {
     for (const Flow& flow : phase.flows) moved += flow.bytes * static_cast<double>(phase.repeat);
   }
-  return moved;
+  return moved * lowered.times;
 }
 
 /// By task: the entries that it waited for, on other resources; tasks without an entry of their own hand on what they

@@ -24,7 +24,8 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   [[nodiscard]] virtual const TaskGraph& graph() const = 0;
-  [[nodiscard]] const Topology& topology() const { return topology_; }
+  /// On which the graph's flows move.
+  [[nodiscard]] virtual const Topology& topology() const { return topology_; }
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   /// A step takes so many times as long while a checkpoint is written over the cards that training uses.
   virtual void set_writing(double /*longer*/) {}

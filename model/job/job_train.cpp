@@ -106,6 +106,7 @@ class TrainJob final : public Job {
         graph_(step_graph(step_)) {}
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_.graph; }
+  [[nodiscard]] const Topology& topology() const override { return step_.few_nodes ? *step_.few_nodes : topology_; }
   void set_writing(double longer) override { longer_beside_write_ = longer; }
 
   [[nodiscard]] Result read(const Execution& execution, const Executor& execute) const override {

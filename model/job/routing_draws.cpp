@@ -35,65 +35,73 @@ RoutingSpread spread_of(const RoutingDraws& draws, const Fabric& fabric, const R
           Seconds(quantile(times, 0.99))};
 }
 
-/// A block whose flows meet nothing of their own transfer.
-void move_over(Block& block, const Topology& planned, const Topology& drawn,
-               std::span<const BackgroundFlow> background) {
-  const Seconds before = uncontended_time(*block.flows, planned, background);
-  if (before > Seconds(0.0)) block.uncontended *= uncontended_time(*block.flows, drawn, background) / before;
-}
-
-/// Parts of one transfer, whose routes may now meet others than before. What made a block longer than its flows stays.
-void move_over(const std::vector<Block*>& blocks, const Topology& planned, const Topology& drawn,
-               std::span<const BackgroundFlow> background) {
-  std::vector<Step::Transfer::Part> parts;
-  for (const Block* block : blocks) parts.push_back({*block->flows, block->uncontended, {block->links.number}});
-  set_times(parts, blocks.front()->links.among, drawn, background);
-  for (std::size_t p = 0; p < blocks.size(); ++p) {
-    Block& block = *blocks[p];
-    const Seconds before = uncontended_time(*block.flows, planned, background);
-    if (!(before > Seconds(0.0))) continue;
-    const double longer = block.uncontended / before;
-    block.uncontended = longer * parts[p].uncontended;
-    parts[p].links *= longer;
-    parts[p].links.transfer = block.links.transfer;
-    block.links = std::move(parts[p].links);
+/// A graph whose flows move over routes as they are drawn.
+class DrawnGraph {
+ public:
+  DrawnGraph(const TaskGraph& graph, const Topology& planned, std::span<const BackgroundFlow> background)
+      : graph_(graph), background_(background), planned_(graph.blocks().size()) {
+    int alone = -1;  // a block whose flows meet nothing of their own transfer; such are numbered downwards
+    for (std::size_t number = 0; number < planned_.size(); ++number) {
+      const Block& block = graph.blocks()[number];
+      if (!block.flows || !(block.uncontended > Seconds(0.0))) continue;
+      planned_[number] = uncontended_time(*block.flows, planned, background);
+      if (!(planned_[number] > Seconds(0.0))) continue;
+      parts_[block.links.transfer >= 0 ? block.links.transfer : alone--].push_back(number);
+    }
   }
-}
+
+  [[nodiscard]] Execution run_over(const Topology& drawn) const {
+    std::vector<Block> blocks(graph_.blocks().begin(), graph_.blocks().end());
+    for (const auto& [transfer, numbers] : parts_) move_over(drawn, numbers, blocks);
+    return run(graph_.with_blocks(std::move(blocks)));
+  }
+
+ private:
+  /// Parts of one transfer, whose routes may now meet others than before. What made a block longer than its flows
+  /// stays.
+  void move_over(const Topology& drawn, const std::vector<std::size_t>& numbers, std::vector<Block>& blocks) const {
+    std::vector<Step::Transfer::Part> parts;
+    for (const std::size_t number : numbers) {
+      const Block& block = blocks[number];
+      parts.push_back({*block.flows, block.uncontended, {block.links.number}});
+    }
+    if (parts.size() == 1) parts.front().uncontended = uncontended_time(parts.front().lowered, drawn, background_);
+    set_times(parts, blocks[numbers.front()].links.among, drawn, background_);
+    for (std::size_t p = 0; p < numbers.size(); ++p) {
+      Block& block = blocks[numbers[p]];
+      const double longer = block.uncontended / planned_[numbers[p]];
+      block.uncontended = longer * parts[p].uncontended;
+      if (numbers.size() == 1) continue;  // the others move nothing
+      parts[p].links *= longer;
+      parts[p].links.transfer = block.links.transfer;
+      block.links = std::move(parts[p].links);
+    }
+  }
+
+  const TaskGraph& graph_;
+  std::span<const BackgroundFlow> background_;
+  std::vector<Seconds> planned_;                   ///< by block: what its flows take over the planned routes
+  std::map<int, std::vector<std::size_t>> parts_;  ///< by transfer
+};
 
 }  // namespace
 
 Execution run_uncontended(const TaskGraph& graph, const Topology& planned, const Topology& drawn,
                           std::span<const BackgroundFlow> background) {
   if (planned.serial() == drawn.serial()) return run(graph);
-  std::vector<Block> blocks(graph.blocks().begin(), graph.blocks().end());
-  std::map<int, std::vector<Block*>> divided;  // by transfer
-  for (Block& block : blocks) {
-    if (!block.flows || !(block.uncontended > Seconds(0.0))) continue;
-    if (block.links.transfer >= 0) {
-      divided[block.links.transfer].push_back(&block);
-    } else {
-      move_over(block, planned, drawn, background);
-    }
-  }
-  for (const auto& [transfer, parts] : divided) {
-    if (parts.size() > 1) {
-      move_over(parts, planned, drawn, background);
-    } else {  // the others move nothing
-      move_over(*parts.front(), planned, drawn, background);
-    }
-  }
-  return run(graph.with_blocks(std::move(blocks)));
+  return DrawnGraph(graph, planned, background).run_over(drawn);
 }
 
 RoutingDraws draw_routes(const Job& job, const ExecutorOn& execute) {
   const Cluster& cluster = job.scenario().cluster;
-  const bool estimated = flows_of(job.graph()) * routes_drawn > many_flows;
+  // No two flows over drawn routes are alike: wherever one ends, the rates of all others change.
+  const bool estimated = flows_of(job.graph()) * routes_drawn > many_flows / 10.0;
+  std::optional<DrawnGraph> graph;
+  if (estimated) graph.emplace(job.graph(), job.topology(), job.scenario().background);
   std::vector<std::pair<Seconds, int>> drawn;
   for (int draw = 0; draw < routes_drawn; ++draw) {
     const Topology topology(cluster, draw);
-    const Execution run = estimated ? run_uncontended(job.graph(), job.topology(), topology, job.scenario().background)
-                                    : execute(job.graph(), topology);
-    drawn.emplace_back(run.makespan, draw);
+    drawn.emplace_back(graph ? graph->run_over(topology).makespan : execute(job.graph(), topology).makespan, draw);
   }
   std::ranges::sort(drawn);
   const std::size_t middle = drawn.size() / 2;

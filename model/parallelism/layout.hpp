@@ -77,6 +77,7 @@ class RankLayout {
     const int rank = stage * pipeline_.stride + d * data_.stride + c * context_.stride + t * tensor_.stride;
     return gpu_of_rank_.empty() ? rank : gpu_of_rank_[static_cast<std::size_t>(rank)];
   }
+  [[nodiscard]] int data() const { return data_.size; }
   [[nodiscard]] int gpus() const { return ranks_per_stage() * pipeline_.size; }
   [[nodiscard]] int ranks_per_stage() const { return replicas() * tensor_.size; }
   /// By number in the cluster, up to the last one used; -1: not used.
@@ -111,6 +112,10 @@ class RankLayout {
   bool experts_on_neighbours_ = true;
   std::vector<int> gpu_of_rank_;  ///< empty where rank r is GPU r
 };
+
+/// How many data-parallel replicas send and receive as all do: those of three nodes of each stage, or three of several
+/// nodes each, where all nodes and links are alike and gradients pass round all of a stage's nodes; else all.
+int replicas_that_stand_for_all(const Plan& plan, const Cluster& cluster);
 
 /// For each stage the nodes that hold some of its ranks, in the order of ranks; machines of servers hold none.
 std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& cluster);

@@ -120,10 +120,10 @@ Simulated simulate_step(const Scenario& scenario, Symmetry symmetry, Fidelity fi
   const Model model = build_model(train.model, build_options(train, scenario.plan));
   const Step step = build_step(scenario, train, model, topology, Recipes::none, InsideLayers::merged, symmetry);
   const StepGraph graph = step_graph(step);
-  const Execution execution =
-      fidelity == Fidelity::estimate
-          ? run(graph.graph)
-          : simulate(graph.graph, topology, fidelity, scenario.background, symmetry == Symmetry::used);
+  const Execution execution = fidelity == Fidelity::estimate
+                                  ? run(graph.graph)
+                                  : simulate(graph.graph, step.few_nodes.value_or(topology), fidelity,
+                                             scenario.background, symmetry == Symmetry::used);
   const auto of_first_lane = [&](const StepGraph::Transfer& transfer) {
     return step.transfers[at_index(transfer.transfer)].parts[transfer.part].lanes.front() == 0;
   };

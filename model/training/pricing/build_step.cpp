@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <utility>
@@ -9,8 +10,6 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/base/session.hpp"
-#include "model/collectives/contention.hpp"
-#include "model/collectives/library.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/training/pricing/chunk_builder.hpp"
 #include "model/training/pricing/train_loader.hpp"
@@ -51,12 +50,12 @@ Seconds exchanges_alone(const Step& step, const Step::Lane& lane, const Plan& pl
 class LaneBuilder {
  public:
   LaneBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-              Step& step, Recipes recipes)
+              Step& step, Recipes recipes, Extent extent)
       : plan_(scenario.plan),
         train_(train),
         topology_(topology),
         step_(step),
-        transfers_(scenario, topology, step.transfers) {
+        transfers_(scenario, topology, step.transfers, extent) {
     if (scenario.cluster.groups.empty()) kinds_.emplace_back(scenario, model, *this, recipes);
     for (std::size_t group = 0; group < scenario.cluster.groups.size(); ++group) {
       Scenario& alike = alike_.emplace_back(scenario);
@@ -72,7 +71,8 @@ class LaneBuilder {
     step_.lane_of_rank = classes.lane_of_rank;
     step_.activations.clear();
     step_.activation_gradients.clear();
-    for (const RankClasses::Lane& lane : classes.lanes) {
+    for (const RankClasses::Lane& of_layout : classes.lanes) {
+      const RankClasses::Lane lane = of_all(of_layout);
       if (&classes == &transfers_.whole() && lane.stage > 0 && repeat(lane)) continue;
       add({lane.stage, static_cast<int>(step_.lanes.size()), lane.speed}, lane);
     }
@@ -105,6 +105,14 @@ class LaneBuilder {
   };
   [[nodiscard]] Kind& kind_of(const RankClasses::Lane& lane) {
     return kinds_[at_index(topology_.group_of_node(topology_.node_of(lane.first_rank)))];
+  }
+
+  /// The ranks of the whole cluster that a class of the transfers' layout stands for.
+  [[nodiscard]] RankClasses::Lane of_all(RankClasses::Lane lane) const {
+    const int data = transfers_.layout().data(), replica = transfers_.layout().ranks_per_stage() / data;
+    lane.first_rank += lane.stage * (plan_.data - data) * replica;
+    lane.ranks = static_cast<int>(std::int64_t{lane.ranks} * plan_.data / data);
+    return lane;
   }
 
   static bool equally_long(const Step::Lane& a, const Step::Lane& b) {
@@ -195,24 +203,6 @@ class LaneBuilder {
   std::deque<Kind> kinds_;  ///< by group of the cluster's nodes
 };
 
-/// The gradients' norm for clipping: one number from every rank.
-Seconds norm_time(const Scenario& scenario, const Topology& topology) {
-  const auto known = KnownTransfers::of(scenario, topology);
-  if (!known->norm) {
-    const Reading reading;
-    CollectiveCall norm;
-    norm.size = Bytes(4.0);
-    norm.groups = RankGroups{gpus_of(scenario.plan, scenario.cluster)};
-    const auto& calibration = scenario.calibration;
-    const Seconds time = scenario.background.empty()
-                             ? automatic_time(norm, topology, calibration)
-                             : uncontended_time(lower(norm, topology, calibration), topology, scenario.background);
-    known->norm = {time, reads_so_far()};
-  }
-  note_reads(known->norm->reads);
-  return known->norm->time;
-}
-
 std::vector<double> speeds_of(const Scenario& scenario, const Topology& topology, std::size_t ranks) {
   std::vector<double> speeds(ranks, 1.0);
   for (const Fault& fault : scenario.cluster.faults) {
@@ -249,10 +239,9 @@ Division divide(TransferTable& transfers, const Scenario& scenario, const Topolo
 }
 
 /// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
-void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry symmetry, InsideLayers inside,
-                 LaneBuilder builder) {
+void build_lanes(const Scenario& scenario, Symmetry symmetry, InsideLayers inside, LaneBuilder& builder) {
   builder.build(builder.transfers().whole());
-  const Division division = divide(builder.transfers(), scenario, topology, symmetry);
+  const Division division = divide(builder.transfers(), scenario, builder.transfers().topology(), symmetry);
   if (division.classes) builder.build(*division.classes);
   builder.cut(division.cuts, inside);
 }
@@ -270,11 +259,14 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.overlap = plan.sync.overlap;
   step.gather_overlap = plan.sync.gather_overlap && (plan.zero == 1 || plan.zero == 2);
   step.every_micro_batch = synchronises_every_micro_batch(plan);
-  build_lanes(scenario, topology, symmetry, inside, LaneBuilder(scenario, train, model, topology, step, recipes));
+  const bool all_seen = recipes == Recipes::kept || inside == InsideLayers::seen || symmetry == Symmetry::ignored;
+  LaneBuilder builder(scenario, train, model, topology, step, recipes, all_seen ? Extent::whole : Extent::few_nodes);
+  build_lanes(scenario, symmetry, inside, builder);
+  if (builder.transfers().stands_for() > 1.0) step.few_nodes = builder.transfers().topology();
 
   const auto gpus = static_cast<int>(plan_gpus(plan, scenario.cluster));
   if (gpus > 1 && train.code.clip_gradients) {
-    step.gradient_norm = norm_time(scenario, topology);
+    step.gradient_norm = builder.transfers().norm_time();
     if (recipes == Recipes::kept) {
       step.norm_recipe = recipe_of(CollectiveWork{.size = Bytes(4.0), .ranks = gpus});
     }
@@ -285,7 +277,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     step.once_per_step = Seconds(scenario.calibration.host.step_us * 1e-6);
   }
 
-  if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
+  if (train.loader) add_loader(step, *train.loader, scenario, train, builder.transfers().topology());
   step.model_flops_per_gpu = model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / gpus);
   return step;
 }

@@ -218,7 +218,9 @@ struct Step {
   };
 
   std::vector<Lane> lanes;         ///< by stage
-  SharedVector<int> lane_of_rank;  ///< by GPU of the cluster; -1: not used
+  SharedVector<int> lane_of_rank;  ///< by GPU of the cluster, or of `few_nodes`; -1: not used
+  /// Where these stand for the whole cluster: the nodes on which transfers move.
+  std::optional<Topology> few_nodes;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int interleave = 1;
   int micro_batches = 1;

@@ -94,11 +94,12 @@ struct PlaceKey {
   using Value = KnownTransfers;  ///< which learns more
   std::uint64_t network;         ///< the topology's serial number, which no other has
   RankLayout layout;
+  int data;  ///< replicas that it stands for
   CollectiveConstants constants;
   std::vector<std::tuple<EndpointId, EndpointId, BytesPerSecond>> background;
 
   bool operator==(const PlaceKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, layout.hash()); }
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(network, layout.hash(), data); }
   [[nodiscard]] std::size_t bytes(const KnownTransfers& known) const { return known.expected_bytes(); }
 };
 
@@ -136,8 +137,9 @@ std::vector<std::vector<int>> alike_groups(const RankGroups& groups, const Topol
 
 }  // namespace
 
-std::shared_ptr<KnownTransfers> KnownTransfers::of(const Scenario& scenario, const Topology& topology) {
-  PlaceKey key{topology.serial(), RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective, {}};
+std::shared_ptr<KnownTransfers> KnownTransfers::of(const Scenario& scenario, const Topology& topology,
+                                                   const RankLayout& layout) {
+  PlaceKey key{topology.serial(), layout, scenario.plan.data, scenario.calibration.collective, {}};
   for (const Flow& flow : background_flows(scenario.background, topology)) {
     key.background.emplace_back(flow.source, flow.destination, flow.most_rate);
   }

@@ -53,8 +53,9 @@ class KnownTransfers {
     ReadSet reads;  ///< constants that it rests on
   };
 
-  /// Those of a scenario's layout on its network, by the library's constants; the session knows them.
-  static std::shared_ptr<KnownTransfers> of(const Scenario& scenario, const Topology& topology);
+  /// Those of a layout on a network that stand for a scenario's, by the library's constants; the session knows them.
+  static std::shared_ptr<KnownTransfers> of(const Scenario& scenario, const Topology& topology,
+                                            const RankLayout& layout);
 
   KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed);
   /// `lower` makes it where it is not known; what that reads is remembered with it.
@@ -77,13 +78,6 @@ class KnownTransfers {
     int shift = 0;
   };
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
-  /// Time of the gradients' norm, and the constants that it rests on.
-  struct Norm {
-    Seconds time;
-    ReadSet reads;
-  };
-  std::optional<Norm> norm;
-
   /// The routes inside a node and between two of them, and which links are equally wide; empty where nodes differ, or
   /// others use the network.
   [[nodiscard]] const std::vector<std::int64_t>& network() const { return network_; }

@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
+#include "model/base/session.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/gloo.hpp"
 #include "model/collectives/library.hpp"
@@ -59,6 +61,44 @@ bool stages_lie_alike(const Scenario& scenario) {
          (plan.expert == 1 || divides(replica * plan.pipeline, node));
 }
 
+/// Other users of the nodes, and all that needs every one of them, are not for few.
+bool has_few_nodes(const Scenario& scenario, const Topology& topology) {
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  const auto* shape = std::get_if<TransformerConfig>(&train.model.shape);
+  const bool even_experts = shape != nullptr ? shape->expert_imbalance == 1.0 : scenario.plan.expert == 1;
+  return even_experts && !topology.limits_connections() && scenario.background.empty() && scenario.jobs.empty() &&
+         !scenario.cluster.jitter && !scenario.plan.split && !train.checkpoint;
+}
+
+RankLayout layout_on(const Scenario& scenario, const Topology& topology, Extent extent) {
+  Plan plan = scenario.plan;
+  if (extent == Extent::few_nodes && has_few_nodes(scenario, topology)) {
+    plan.data = replicas_that_stand_for_all(plan, scenario.cluster);
+  }
+  return RankLayout(plan, scenario.cluster);
+}
+
+/// The first nodes of a topology, by its serial number.
+struct FewNodesKey {
+  using Value = const Topology;
+  std::uint64_t whole;
+  int nodes;
+
+  bool operator==(const FewNodesKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(whole, nodes); }
+  [[nodiscard]] std::size_t bytes(const Topology&) const { return 100'000; }
+};
+
+Topology topology_of(const RankLayout& layout, const Scenario& scenario, const Topology& whole) {
+  if (layout.data() == scenario.plan.data) return whole;
+  const int nodes = layout.gpus() / scenario.cluster.gpus_per_node;
+  return *session().known(FewNodesKey{whole.serial(), nodes}, [&] {
+    Cluster few = scenario.cluster.at_its_size();
+    few.nodes = nodes;
+    return Topology(few);
+  });
+}
+
 void add_lanes(const std::vector<int>& more, std::vector<int>& lanes) {
   std::vector<int> all;
   std::ranges::set_union(lanes, more, std::back_inserter(all));
@@ -69,7 +109,7 @@ void add_lanes(const std::vector<int>& more, std::vector<int>& lanes) {
 template <typename PartOf>
 std::vector<LoweredCollective> separate(LoweredCollective lowered, std::size_t parts, const PartOf& part_of) {
   if (parts == 1) return {std::move(lowered)};
-  std::vector<LoweredCollective> separated(parts, {lowered.chosen_algorithm, {}});
+  std::vector<LoweredCollective> separated(parts, {lowered.chosen_algorithm, {}, lowered.times});
   for (std::size_t k = 0; k < lowered.phases.size(); ++k) {
     const LoweredCollective::Phase& phase = lowered.phases[k];
     for (LoweredCollective& own : separated) own.phases.push_back({phase.latency, {}, phase.repeat});
@@ -80,12 +120,41 @@ std::vector<LoweredCollective> separate(LoweredCollective lowered, std::size_t p
 
 }  // namespace
 
-TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers)
+TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers,
+                             Extent extent)
     : scenario_(scenario),
-      topology_(topology),
-      layout_(scenario.plan, scenario.cluster),
-      shared_(KnownTransfers::of(scenario, topology)),
+      layout_(layout_on(scenario, topology, extent)),
+      topology_(topology_of(layout_, scenario, topology)),
+      shared_(KnownTransfers::of(scenario, topology_, layout_)),
       transfers_(transfers) {}
+
+int TransferTable::ranks_of(const Groups& groups) const {
+  const Plan& plan = scenario_.plan;
+  if (layout_.data() == plan.data) return 0;
+  switch (groups.kind) {
+    case GroupKind::gradients:
+      return replicas_of(plan);
+    case GroupKind::expert_gradients:
+      return replicas_of(plan) / plan.expert;
+    case GroupKind::copies:
+    case GroupKind::expert_copies:
+      return copies_of_shard(plan);
+    default:
+      return 0;
+  }
+}
+
+Seconds TransferTable::norm_time() const {
+  CollectiveCall norm;
+  norm.size = Bytes(4.0);
+  norm.ranks = static_cast<int>(plan_gpus(scenario_.plan, scenario_.cluster));
+  std::vector<int> gpus = gpus_of(scenario_.plan, scenario_.cluster);
+  if (layout_.data() < scenario_.plan.data) gpus.resize(at_index(topology_.gpus()));
+  norm.groups = RankGroups{std::move(gpus)};
+  const Calibration& calibration = scenario_.calibration;
+  if (scenario_.background.empty()) return automatic_time(norm, topology_, calibration);
+  return uncontended_time(lower(norm, topology_, calibration), topology_, scenario_.background);
+}
 
 int TransferTable::grouping(GroupKind kind, int stage) {
   const Groups* const groups = &shared_->groups(kind, stage, topology_);
@@ -124,7 +193,7 @@ int TransferTable::add(const TransferKey& key, std::string name, RecipePointer r
   fresh.slowdown = scenario_.calibration.collective.overlap_slowdown * (by_channels ? groups.channel_share : 1.0);
   fresh.kind = key.kind;
   if (!groups.ranks.empty()) {
-    const auto ranks = static_cast<int>(groups.ranks.front().size());
+    const int ranks = std::max(ranks_of(groups), static_cast<int>(groups.ranks.front().size()));
     const bool is_message = key.kind == GroupKind::neighbours;
     fresh.sent = key.size * (is_message ? 1.0 : bus_bandwidth_factor(key.operation, ranks));
   }
@@ -145,8 +214,10 @@ int TransferTable::transfer(const TransferKey& key, const CollectiveCall& call, 
     for (const std::vector<int>& alike : groups.alike) {
       CollectiveCall of_groups = call;
       of_groups.groups = groups.ranks.only(alike);
+      of_groups.ranks = ranks_of(groups);
       Step::Transfer::Part& part = parts.emplace_back();
       part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
+      part.lowered.times = stands_for();
       part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
     }
     return {std::move(parts), topology_};

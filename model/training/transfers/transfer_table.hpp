@@ -22,10 +22,14 @@
 
 namespace foretrain {
 
+/// Where transfers are lowered: on all nodes, or, where three of each stage stand for all, on these.
+enum class Extent { whole, few_nodes };
+
 /// Fills Step::transfers; equal ones are shared. Until the ranks' classes are known, a stage's ranks are one class.
 class TransferTable {
  public:
-  TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers);
+  TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers,
+                Extent extent = Extent::whole);
 
   /// `pieces` collectives of equal size, one after the other; the call names no groups: all of a kind carry it out.
   int collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
@@ -44,6 +48,14 @@ class TransferTable {
   /// What a lane's ranks take for it, with nothing but the transfer itself on the links.
   [[nodiscard]] Seconds time(int transfer, int lane) const;
   [[nodiscard]] double slowdown(int transfer) const { return transfers_[at_index(transfer)].slowdown; }
+
+  /// The nodes on which everything moves, and who is where on these.
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const RankLayout& layout() const { return layout_; }
+  /// Each of its replicas stands for so many.
+  [[nodiscard]] double stands_for() const { return number(scenario_.plan.data) / layout_.data(); }
+  /// Time of the gradients' norm: one number from every rank.
+  [[nodiscard]] Seconds norm_time() const;
 
   /// Ranks as long as their stages are whole.
   [[nodiscard]] const RankClasses& whole() const { return shared_->whole(); }
@@ -77,6 +89,8 @@ class TransferTable {
   [[nodiscard]] std::vector<std::size_t> distinct() const;
   /// The number of such groups.
   int grouping(GroupKind kind, int stage);
+  /// As in CollectiveCall.
+  [[nodiscard]] int ranks_of(const Groups& groups) const;
   [[nodiscard]] const Groups& groups_of(int transfer) const {
     return *groupings_[at_index(entries_[at_index(transfer)].grouping)];
   }
@@ -99,8 +113,8 @@ class TransferTable {
   [[nodiscard]] Seconds least_of_groups(int transfer) const;
 
   const Scenario& scenario_;
-  const Topology& topology_;
   RankLayout layout_;
+  Topology topology_;
   std::shared_ptr<KnownTransfers> shared_;
   std::vector<Step::Transfer>& transfers_;
   std::vector<Entry> entries_;  ///< of each transfer
