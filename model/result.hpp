@@ -184,6 +184,7 @@ struct Result {
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
   std::vector<Setting> settings;         ///< what was predicted
+  std::vector<Trait> resolved;           ///< every key of the scenario, when asked for
   std::optional<RoutingSpread> routing;  ///< where the fabric draws routes
   std::vector<TimelineEntry> timeline;   ///< only when asked for
 

@@ -17,14 +17,14 @@ struct Constant {
   bool operator==(const Constant&) const = default;
 };
 
-/// A trait of a prediction: stated by the scenario, by the file of its trainer, or by nobody.
+/// A value of a prediction: stated by the scenario, by the file of its trainer, by nobody, or on the command line.
 struct Trait {
-  enum class From { scenario, trainer, assumed };
+  enum class From { scenario, trainer, assumed, command_line };
 
   std::string key;  ///< dotted, e.g. "plan.sync.bucket"
   std::string value;
   From from = From::assumed;
-  std::string source;  ///< where the trainer says or does so; why it is assumed
+  std::string source;  ///< where it is stated, or the trainer says or does so; why it is assumed
   bool operator==(const Trait&) const = default;
 };
 

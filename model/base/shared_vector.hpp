@@ -32,6 +32,8 @@ class SharedVector {
   const T& operator[](std::size_t i) const { return read()[i]; }
   [[nodiscard]] const T& front() const { return read().front(); }
   [[nodiscard]] const T& back() const { return read().back(); }
+  bool operator==(const SharedVector& other) const { return &read() == &other.read() || read() == other.read(); }
+  void clear() { *this = {}; }
 
   auto begin() { return own().begin(); }
   auto end() { return own().end(); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -321,6 +322,11 @@ double parse_in_unit(std::string_view text, std::string_view unit) {
   const std::optional<Unit> wanted = find_unit(unit);
   if (!wanted) throw UnitError(fmt::format("unknown unit \"{}\"", unit), "a unit of the table");
   return parse(text, wanted->dimension) / wanted->factor;
+}
+
+std::string write_in_unit(double value, std::string_view unit) {
+  const std::optional<Unit> known = find_unit(unit);
+  return std::isinf(value) ? "unlimited" : fmt::format("{:.10g} {}", value / (known ? known->factor : 1.0), unit);
 }
 
 }  // namespace foretrain

@@ -85,5 +85,7 @@ TrainingLength parse_training_length(std::string_view text);
 /// Any supported quantity in base units (s, B, B/s, Hz, FLOP, FLOP/s, W) for a row of a table that names its unit, e.g.
 /// parse_in_unit("6.5 us", "us") → 6.5. Throws UnitError when the dimensions differ.
 double parse_in_unit(std::string_view text, std::string_view unit);
+/// The reverse: "6.5 us".
+std::string write_in_unit(double value, std::string_view unit);
 
 }  // namespace foretrain

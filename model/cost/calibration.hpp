@@ -14,6 +14,7 @@
 #include "model/base/error.hpp"
 #include "model/base/quantity.hpp"
 #include "model/base/reads.hpp"
+#include "model/base/shared_vector.hpp"
 #include "model/hardware/precision.hpp"
 
 namespace foretrain {
@@ -105,7 +106,7 @@ struct Calibration {
 #define GENERATIONS(minimum, most_vector, most_tensor)
 #define END_PART(Type, part)
 #include "model/cost/calibration.def"
-  std::vector<Constant> constants;  ///< what was loaded, with sources
+  SharedVector<Constant> constants;  ///< what was loaded, with sources
   std::vector<MeasuredMatmul> measured_matmuls;
   std::optional<CalibratedGpu> calibrated;
   std::optional<FittedUncertainty> fitted;

@@ -16,19 +16,19 @@ double gigabits(BytesPerSecond bandwidth) { return bandwidth.value() * 8e-9; }
 
 /// The narrowest link inside the node on a GPU's way to another node, and the card behind it.
 struct WayOut {
-  DirectedLink slot, card;
+  LinkId narrowest = -1;
+  BytesPerSecond slot = BytesPerSecond::infinity(), card;
 };
 
 WayOut way_out(int rank, int other, const Topology& topology) {
   WayOut way;
-  way.slot.bandwidth = BytesPerSecond::infinity();
-  for (const LinkId id : topology.route(rank, other).links) {
-    DirectedLink link = topology.link(id);
-    if (link.kind == LinkKind::network) {
-      way.card = std::move(link);
+  for (const LinkId link : topology.route(rank, other).links) {
+    const BytesPerSecond bandwidth = topology.link_bandwidth(link);
+    if (topology.link_kind(link) == LinkKind::network) {
+      way.card = bandwidth;
       break;
     }
-    if (link.bandwidth < way.slot.bandwidth) way.slot = std::move(link);
+    if (bandwidth < way.slot) way = {link, bandwidth, {}};
   }
   return way;
 }
@@ -40,21 +40,21 @@ void add_limits(int node, const std::string& name, const Network& network, const
   bool narrow = false, slow = false;
   for (int rank = first; rank < topology.gpus() && topology.node_of(rank) == node; ++rank) {
     cards.insert(topology.card_of_gpu(rank));
-    const auto [slot, card] = way_out(rank, other, topology);
-    if (!narrow && slot.bandwidth < card.bandwidth * noticed) {
+    const auto [narrowest, slot, card] = way_out(rank, other, topology);
+    if (!narrow && slot < card * noticed) {
       narrow = true;
       limits.push_back(fmt::format(
           "{}: link {} carries {:.0f} Gbit/s, so that a card of {:.0f} Gbit/s gives no more than one of {:.0f} Gbit/s",
-          name, slot.name, gigabits(slot.bandwidth), gigabits(network.nic_bandwidth),
-          gigabits(network.nic_bandwidth) * (slot.bandwidth / card.bandwidth)));
+          name, topology.link(narrowest).name, gigabits(slot), gigabits(network.nic_bandwidth),
+          gigabits(network.nic_bandwidth) * (slot / card)));
     }
     const BytesPerSecond most = topology.most_rate(rank, other);
-    if (!slow && most < std::min(slot.bandwidth, card.bandwidth) * noticed) {
+    if (!slow && most < std::min(slot, card) * noticed) {
       slow = true;
       limits.push_back(
           fmt::format("{}: the connections between two ends carry {:.3g} Gbit/s (network.transport: window, loss, "
                       "flow_limit, streams), a card {:.3g}",
-                      name, gigabits(most), gigabits(card.bandwidth)));
+                      name, gigabits(most), gigabits(card)));
     }
   }
   if (static_cast<int>(cards.size()) < network.nics_per_node) {

@@ -10,6 +10,7 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/base/shared_vector.hpp"
 #include "model/hardware/cpu.hpp"
 #include "model/hardware/fabric.hpp"
 #include "model/hardware/failures.hpp"
@@ -130,7 +131,7 @@ struct Node {
   Network network;
   Storage storage;
   std::optional<NcclVersion> nccl = std::nullopt;  ///< where the machine decides it: textbook machines have none
-  std::vector<Constant> constants;
+  SharedVector<Constant> constants;
   std::vector<std::string> assumed = {};  ///< warnings: what the author of the file assumed
   bool operator==(const Node&) const = default;
 };

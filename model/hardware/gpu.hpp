@@ -9,6 +9,7 @@
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
 #include "model/base/reads.hpp"
+#include "model/base/shared_vector.hpp"
 #include "model/hardware/precision.hpp"
 
 namespace foretrain {
@@ -67,7 +68,7 @@ struct Gpu {
   bool bridged = false;                               ///< they join two cards by a bridge, not the GPUs of a board
   bool peer_access = true;                            ///< over PCIe, by the vendor's driver
   std::optional<Processor> processor = std::nullopt;  ///< where it is no GPU but a processor that trains
-  std::vector<Constant> constants;                    ///< every figure above with its source
+  SharedVector<Constant> constants;                   ///< every figure above with its source
 
   /// What a rate is numbered by where it notes that it was read (model/base/reads.hpp).
   static constexpr std::size_t rate_number(std::size_t unit, bool tensor) {

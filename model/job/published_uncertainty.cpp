@@ -74,41 +74,41 @@ bool is_plain(const Scenario& scenario, const TrainWorkload& train) {
 
 Kind of_computing(const Scenario& scenario, const TrainWorkload& train) {
   const Constants& c = scenario.calibration.uncertainty;
-  if (scenario.cluster.node.gpu.processor) return late("processor", "processors", c.processor, c);
+  if (scenario.cluster.node.gpu.processor) return late("processor", "CPUs", c.processor, c);
   const auto* transformer = std::get_if<TransformerConfig>(&train.model.shape);
   Kind kind;
   if (std::holds_alternative<NetworkConfig>(train.model.shape)) {
     kind = late("network", "convolutional networks", c.network, c);
   } else if (transformer != nullptr && transformer->experts > 1) {
-    kind = either_way("experts", "experts", c.experts);
+    kind = either_way("experts", "mixture of experts", c.experts);
   } else if (is_plain(scenario, train)) {
-    kind = late("plain", "plain stacks and long sequences", c.plain, c);
+    kind = late("plain", "unfused or non-overlapped frameworks", c.plain, c);
   } else {
-    kind = late("recipe", "well-tuned stacks", c.recipe, c);
+    kind = late("recipe", "tuned frameworks", c.recipe, c);
   }
   if (scenario.where.contains("plan.trainer") || c.unnamed <= kind.slower) return kind;
-  return {"unnamed", "stacks without a name, if well-tuned", c.unnamed, kind.faster};
+  return {"unnamed", "unspecified framework", c.unnamed, kind.faster};
 }
 
 Kind of_waiting(const Scenario& scenario) {
   const Constants& c = scenario.calibration.uncertainty;
   if (has_servers(scenario.plan.sync.algorithm)) return late("servers", "parameter servers", c.servers, c);
-  if (scenario.cluster.node.gpu.processor) return late("processor", "processors", c.processor, c);
-  if (scenario.cluster.nodes > 1) return late("between_nodes", "collectives between nodes", c.between_nodes, c);
-  return late("collective", "collectives in a node", c.collective, c);
+  if (scenario.cluster.node.gpu.processor) return late("processor", "CPUs", c.processor, c);
+  if (scenario.cluster.nodes > 1) return late("between_nodes", "inter-node collectives", c.between_nodes, c);
+  return late("collective", "intra-node collectives", c.collective, c);
 }
 
 Kind of_collective(const Scenario& scenario, const CollectiveWorkload& work) {
   const Constants& c = scenario.calibration.uncertainty;
-  if (!has_generation(scenario.cluster.node.gpu)) return late("processor", "processors", c.processor, c);
+  if (!has_generation(scenario.cluster.node.gpu)) return late("processor", "CPUs", c.processor, c);
   if (scenario.cluster.nodes > 1) {
     if (work.size >= small_between_nodes) {
-      return late("between_nodes", "collectives between nodes", c.between_nodes, c);
+      return late("between_nodes", "inter-node collectives", c.between_nodes, c);
     }
-    return either_way("small_between_nodes", "small collectives between nodes", c.small_between_nodes);
+    return either_way("small_between_nodes", "small inter-node collectives", c.small_between_nodes);
   }
-  if (work.size >= small_message) return late("collective", "collectives in a node", c.collective, c);
-  return late("small_collective", "small collectives in a node", c.small_collective, c);
+  if (work.size >= small_message) return late("collective", "intra-node collectives", c.collective, c);
+  return late("small_collective", "small intra-node collectives", c.small_collective, c);
 }
 
 Kind of_kernel(const Scenario& scenario, Seconds time) {
@@ -117,10 +117,10 @@ Kind of_kernel(const Scenario& scenario, Seconds time) {
   const bool measured = work != nullptr && (std::holds_alternative<Matmul>(work->op.work) ||
                                             std::holds_alternative<Attention>(work->op.work));
   if (measured && work->op.precision == Precision::nvfp4) {
-    return either_way("four_bit", "products in four bits", c.four_bit);
+    return either_way("four_bit", "4-bit GEMMs", c.four_bit);
   }
-  if (!measured || time < small_kernel) return either_way("small_kernel", "small kernels, other work", c.small_kernel);
-  return either_way("kernel", "products and attention", c.kernel);
+  if (!measured || time < small_kernel) return either_way("small_kernel", "small kernels", c.small_kernel);
+  return either_way("kernel", "GEMMs and attention", c.kernel);
 }
 
 struct Part {

@@ -1,4 +1,4 @@
-// What was predicted, in words.
+// The settings of a prediction as printed.
 #include <fmt/format.h>
 
 #include "model/base/format.hpp"
@@ -45,7 +45,7 @@ void add_machines(const Cluster& cluster, SettingList& list) {
   for (const NodeGroup& group : cluster.groups) add(group.node, group.nodes, group.gpus_per_node);
 }
 
-/// Where there are several ways between two cards.
+/// Where several paths lead between two NICs.
 void add_routing(const Cluster& cluster, SettingList& list) {
   const auto add = [&](std::string ways, auto stated, std::string_view word) {
     list.begin("Fabric");
@@ -70,7 +70,7 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   add_factor("tensor", plan.tensor, "plan.tensor");
   add_factor("pipeline", plan.pipeline, "plan.pipeline");
   if (plan.pipeline > 1) {
-    list.add("messages", std::string(name(plan.pipeline_messages)), {"plan.pipeline_messages"});
+    list.add("P2P", std::string(name(plan.pipeline_messages)), {"plan.pipeline_messages"});
   }
   if (plan.pipeline > 1) list.add("schedule", std::string(name(plan.schedule)), {"plan.schedule"});
   add_factor("interleave", plan.interleave, "plan.interleave");
@@ -78,21 +78,21 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   if (plan.context > 1) list.add("context method", std::string(name(plan.context_method)), {"plan.context_method"});
   add_factor("expert", plan.expert, "plan.expert");
   if (plan.expert > 1 || plan.folded_experts) {
-    list.add("tokens", std::string(name(plan.expert_dispatch)), {"plan.expert_dispatch"});
-    list.add("hidden tokens", plan.expert_overlap ? "yes" : "no", {"plan.expert_overlap"});
+    list.add("expert dispatch", std::string(name(plan.expert_dispatch)), {"plan.expert_dispatch"});
+    list.add("expert overlap", plan.expert_overlap ? "yes" : "no", {"plan.expert_overlap"});
   }
   if (plan.graphed_parts != GraphedParts::none) {
-    list.add("launched as graphs", std::string(name(plan.graphed_parts)), {"plan.graphed_parts"});
+    list.add("CUDA graphs", std::string(name(plan.graphed_parts)), {"plan.graphed_parts"});
   }
   if (plan.tensor > 1) list.add("sequence parallel", plan.sequence_parallel ? "yes" : "no", {"plan.sequence_parallel"});
   list.add("ZeRO", std::to_string(plan.zero), {"plan.zero"});
   if (plan.zero == 2 && replicas_of(plan) > 1) {
-    list.add("gradients", divides_gradients(plan) ? "scattered after every micro-batch" : "kept until the last one",
+    list.add("gradients", divides_gradients(plan) ? "reduce-scattered per micro-batch" : "accumulated",
              {"plan.zero.gradients"});
   }
 }
 
-/// How wide numbers are on their way.
+/// The number format of transfers.
 std::string on_wire(Precision precision) {
   return fmt::format("{} ({:g} bytes a parameter)", name(precision), bytes_per_element(precision).value());
 }
@@ -100,18 +100,18 @@ std::string on_wire(Precision precision) {
 std::string_view words_of(Sync::Gather gather) {
   switch (gather) {
     case Sync::Gather::buckets:
-      return "gathered in the gradients' buckets";
+      return "all-gathered per gradient bucket";
     case Sync::Gather::whole:
-      return "gathered at once";
+      return "all-gathered at once";
     case Sync::Gather::owners:
-      return "broadcast by one owner after another";
+      return "broadcast owner by owner";
     case Sync::Gather::tensors:
       return "broadcast tensor by tensor";
   }
   return "";
 }
 
-/// Those of updated weights on their way back to the ranks.
+/// The all-gather of updated weights.
 void add_weight_settings(const Scenario& scenario, SettingList& list) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
@@ -122,7 +122,7 @@ void add_weight_settings(const Scenario& scenario, SettingList& list) {
   list.begin("Weights");
   if (plan.zero == 1 || plan.zero == 2) {
     list.add("", std::string(words_of(sync.gather)), {"plan.sync.gather"});
-    list.add("", sync.gather_overlap ? "beside the next forward pass" : "behind the update",
+    list.add("", sync.gather_overlap ? "overlapping the next forward pass" : "after the optimizer step",
              {"plan.sync.gather_overlap"});
   }
   list.add(pulled ? "pulled in" : "in", in, {"plan.sync.parameter_precision"});
@@ -133,16 +133,16 @@ void add_sync_settings(const Scenario& scenario, SettingList& list) {
   if (replicas_of(plan) < 2) return;
   const Sync& sync = plan.sync;
   list.begin("Gradients");
-  list.add("by", std::string(name(sync.algorithm)), {"plan.sync.algorithm"});
+  list.add("algorithm", std::string(name(sync.algorithm)), {"plan.sync.algorithm"});
   if (has_servers(sync.algorithm)) {
     list.add("servers", std::to_string(sync.servers), {"plan.sync.servers"});
     list.add("placement", std::string(name(sync.placement)), {"plan.sync.placement"});
     list.add("updates", std::string(name(sync.consistency)), {"plan.sync.consistency"});
   } else if (plan.zero < 3) {
     const bool stated = sync.bucket_rule.empty();
-    list.add("buckets", stated ? format_bytes(sync.bucket) : "by the trainer's rule", {"plan.sync.bucket"});
+    list.add("buckets", stated ? format_bytes(sync.bucket) : "framework's size", {"plan.sync.bucket"});
   }
-  list.add("sent", sync.overlap ? "beside the backward pass" : "after the backward pass", {"plan.sync.overlap"});
+  list.add("reduced", sync.overlap ? "during the backward pass" : "after the backward pass", {"plan.sync.overlap"});
   list.add(servers_update(plan) ? "pushed in" : "in", on_wire(sync.gradient_precision),
            {"plan.sync.gradient_precision"});
   add_weight_settings(scenario, list);
@@ -150,9 +150,9 @@ void add_sync_settings(const Scenario& scenario, SettingList& list) {
 
 void add_training(const Scenario& scenario, const TrainWorkload& train, SettingList& list) {
   list.begin("Batch");
-  list.add("samples", std::to_string(train.global_batch),
+  list.add("global batch", std::to_string(train.global_batch),
            {"workload.train.global_batch", "workload.train.global_batch_per_gpu"});
-  list.add("micro-batches of", std::to_string(train.micro_batch), {"workload.train.micro_batch"});
+  list.add("micro-batch", std::to_string(train.micro_batch), {"workload.train.micro_batch"});
   add_plan_settings(scenario.plan, list);
   list.begin("Training");
   list.add("precision", std::string(name(train.precision)), {"workload.train.precision"});
@@ -164,8 +164,8 @@ void add_training(const Scenario& scenario, const TrainWorkload& train, SettingL
   list.add("execution", std::string(name(scenario.plan.execution)), {"plan.execution"});
   add_sync_settings(scenario, list);
   if (!train.checkpoint || train.checkpoint->mode == Checkpoint::Mode::in_memory) return;
-  list.begin("Saved");
-  list.add("to", train.checkpoint->storage.name, {"workload.train.checkpoint.storage"});
+  list.begin("Checkpoints");
+  list.add("storage", train.checkpoint->storage.name, {"workload.train.checkpoint.storage"});
 }
 
 }  // namespace
@@ -178,18 +178,18 @@ std::vector<Setting> settings_of(const Scenario& scenario) {
     const auto* attention = std::get_if<Attention>(&workload->op.work);
     if (attention != nullptr && attention->cached) {
       list.begin("Attention");
-      list.add("", "an engine's, with its cache", {"workload.operator.cache"});
+      list.add("", "inference engine with KV cache", {"workload.operator.cache"});
     }
   }
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_training(scenario, *train, list);
-    list.begin("Trainer");
+    list.begin("Framework");
     list.add("", scenario.trainer, {"plan.trainer"});
   } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     list.begin("Collective");
     list.add_fact("", fmt::format("{} of {}", name(collective->operation), format_bytes(collective->size)));
     list.add("ranks", std::to_string(collective->ranks), {"workload.collective.ranks"});
-    list.add("by", std::string(name(scenario.plan.sync.algorithm)),
+    list.add("algorithm", std::string(name(scenario.plan.sync.algorithm)),
              {"workload.collective.algorithm", "plan.sync.algorithm"});
   }
   return list.take();

@@ -129,7 +129,7 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
     if (first == nullptr) first = &group.layer;
     const bool same_weights = weights_of(group.layer) > 0.0 && weights_of(group.layer) == weights_of(*first);
     alike = alike && (&group.layer == first || (group.layer.name == first->name && same_weights));
-    for (int i = 0; i < group.repeat; ++i) cost.push_back(forward_flops(group.layer));
+    cost.insert(cost.end(), at_index(group.repeat), forward_flops(group.layer));
   }
   const int left = static_cast<int>(cost.size());
   const int ends = ends_count && chunks > 1 ? 2 : 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -40,15 +39,17 @@ class Bar {
 
 class LayoutSearch {
  public:
-  LayoutSearch(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-               const std::vector<double>& known, std::size_t kept, LayoutEffort effort)
-      : space_(space), objective_(objective), bar_(known, kept), kept_(kept), effort_(effort) {
-    for (const PlanPoint& point : space.passes(layout)) {
-      const std::int64_t plans = space.plans_of(point);
+  LayoutSearch(const PlanSpace& space, const PlanObjective& objective, const std::vector<double>& known,
+               std::size_t kept, LayoutEffort effort)
+      : space_(space), objective_(objective), bar_(known, kept), kept_(kept), effort_(effort) {}
+
+  void begin(const PlanPoint& layout) {
+    for (const PlanPoint& point : space_.passes(layout)) {
+      const std::int64_t plans = space_.plans_of(point);
       result_.counts.plans += plans;
       const auto bound = possible([&] {
-        const PlanPoint completed = space.completed(point);
-        if (!plan_) plan_.emplace(space, completed);
+        const PlanPoint completed = space_.completed(point);
+        if (!plan_) plan_.emplace(space_, completed);
         plan_->take(completed);
         return plan_->kernels_bound();
       });
@@ -60,42 +61,40 @@ class LayoutSearch {
     }
   }
 
+  void go_on(const PlanPoint& layout, const LayoutResult& before) {
+    result_ = before;
+    for (const PlanPoint& point : space_.passes(layout)) {
+      if (possible([&] { return &plan_.emplace(space_, space_.completed(point)); })) return;
+    }
+  }
+
   LayoutResult run() && {
-    while (!open_.empty() && !hopeless(open_.top()) && !enough()) {
-      const Node node = open_.top();
-      open_.pop();
+    std::vector<Node>& open = result_.open;
+    while (!open.empty() && !hopeless(open.front().value, open.front().bound) && !enough()) {
+      std::pop_heap(open.begin(), open.end());
+      const Node node = open.back();
+      open.pop_back();
       look_into(node);
     }
-    result_.bound = open_.empty() ? std::numeric_limits<double>::infinity() : open_.top().value;
+    result_.bound = open.empty() ? std::numeric_limits<double>::infinity() : open.front().value;
+    if (effort_ >= LayoutEffort::settle) open.clear();
     keep_best(result_.best, kept_);
     keep_best(result_.misses, most_misses);
     return std::move(result_);
   }
 
  private:
-  /// What is decided; of a sharding it is known that it fits, gradients apart.
-  enum class Level { pass, pipeline, sharding, plan };
-  struct Node {
-    Level level = Level::pass;
-    double value = 0.0;  ///< that no plan below is better than
-    Seconds bound;
-    PlanPoint point;
-    Bytes memory = Bytes(0.0);
-    std::shared_ptr<const PassTimes> passes = nullptr;  ///< of a sharding
-    /// The most promising first; of equals the one of which more is decided.
-    friend bool operator<(const Node& a, const Node& b) {
-      if (a.value != b.value) return a.value > b.value;
-      if (a.level != b.level) return a.level < b.level;
-      return a.point > b.point;
-    }
-  };
+  using Node = LayoutNode;
+  using Level = LayoutNode::Level;
 
   void push(Node node) {
     node.value = objective_.value(node.bound, node.memory);
-    open_.push(std::move(node));
+    result_.open.push_back(node);
+    std::push_heap(result_.open.begin(), result_.open.end());
   }
   [[nodiscard]] bool enough() const {
-    return effort_ == LayoutEffort::outline || (effort_ == LayoutEffort::refine && open_.top().level == Level::plan);
+    const bool fits = result_.open.front().level >= Level::sharding;
+    return effort_ == LayoutEffort::outline || (effort_ == LayoutEffort::refine && fits);
   }
   void look_into(const Node& node) {
     switch (node.level) {
@@ -113,7 +112,6 @@ class LayoutSearch {
     std::sort(plans.begin(), plans.end());
     if (plans.size() > most) plans.resize(most);
   }
-  [[nodiscard]] bool hopeless(const Node& node) const { return hopeless(node.value, node.bound); }
   [[nodiscard]] bool hopeless(Seconds bound) const { return hopeless(objective_.value(bound, Bytes(0.0)), bound); }
   [[nodiscard]] bool hopeless(double value, Seconds bound) const {
     return effort_ != LayoutEffort::enumerate && (bar_.is_above(value) || bound * (1.0 - rounding) > objective_.limit);
@@ -169,15 +167,14 @@ class LayoutSearch {
   bool fit(const std::vector<PlanPoint>& plans, Seconds bound) {
     const PlanPoint& point = plans.front();
     plan_->take(point);
-    const auto passes = std::make_shared<const PassTimes>(plan_->passes());
-    PassTimes least = *passes;
+    PassTimes least = plan_->passes();
     // Where servers may update, by keys, no rank has to.
     if (std::ranges::any_of(plans, &PlanPoint::pushes_keys)) least.updates.clear();
     bound = std::max(bound, plan_->bound(least));
     if (hopeless(bound)) return true;
     const MemoryFootprint memory = plan_->least_memory();
     if (memory.fits()) {
-      push({Level::sharding, 0.0, bound, point, memory.total(), passes});
+      push({.level = Level::sharding, .bound = bound, .point = point, .memory = memory.total()});
     } else {
       miss(point, bound, memory);
     }
@@ -186,18 +183,18 @@ class LayoutSearch {
 
   void synchronisations(const Node& node) {
     plan_->take(node.point);
+    const PassTimes passes = plan_->passes();
     for (const PlanPoint& point : space_.synchronisations(node.point)) {
-      const auto fits = possible([&] { return fit(point, node); });
+      const auto fits = possible([&] { return fit(point, node.bound, passes); });
       if (!fits) ++result_.counts.impossible;
       if (fits && !*fits) ++result_.counts.unfit;
     }
   }
 
   /// Of a whole plan; the same.
-  bool fit(const PlanPoint& point, const Node& node) {
+  bool fit(const PlanPoint& point, Seconds bound, const PassTimes& passes) {
     plan_->take(point);
-    Seconds bound = node.bound;
-    if (const auto ends = plan_->ends()) bound = std::max(bound, plan_->bound(*node.passes, &*ends));
+    if (const auto ends = plan_->ends()) bound = std::max(bound, plan_->bound(passes, &*ends));
     if (hopeless(bound)) return true;
     const MemoryFootprint memory = plan_->memory();
     if (memory.fits()) {
@@ -245,7 +242,6 @@ class LayoutSearch {
   Bar bar_;
   std::size_t kept_;
   LayoutEffort effort_;
-  std::priority_queue<Node> open_;
   LayoutResult result_;
 };
 
@@ -261,8 +257,11 @@ PlanCounts& PlanCounts::operator+=(const PlanCounts& other) {
 }
 
 LayoutResult search_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           const std::vector<double>& known, std::size_t kept, LayoutEffort effort) {
-  return LayoutSearch(space, layout, objective, known, kept, effort).run();
+                           const std::vector<double>& known, std::size_t kept, LayoutEffort effort,
+                           const LayoutResult& before) {
+  LayoutSearch search(space, objective, known, kept, effort);
+  before.counts.plans > 0 ? search.go_on(layout, before) : search.begin(layout);
+  return std::move(search).run();
 }
 
 }  // namespace foretrain

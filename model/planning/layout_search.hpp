@@ -50,8 +50,27 @@ struct PlanCounts {
   PlanCounts& operator+=(const PlanCounts& other);
 };
 
+/// What is left to look into: all plans that have the point's values of the dimensions that are decided.
+struct LayoutNode {
+  /// What is decided; of a sharding it is known that it fits, gradients apart.
+  enum class Level { pass, pipeline, sharding, plan };
+  Level level = Level::pass;
+  double value = 0.0;  ///< that no plan below is better than
+  Seconds bound;
+  PlanPoint point;
+  Bytes memory = Bytes(0.0);
+  /// The most promising last; of equals the one of which more is decided.
+  friend bool operator<(const LayoutNode& a, const LayoutNode& b) {
+    if (a.value != b.value) return a.value > b.value;
+    if (a.level != b.level) return a.level < b.level;
+    return a.point > b.point;
+  }
+};
+
+/// What is known of a layout.
 struct LayoutResult {
-  double bound = 0.0;  ///< no plan that fits is better, but for those among `best`
+  double bound = 0.0;            ///< no plan that fits is better, but for those among `best`
+  std::vector<LayoutNode> open;  ///< a heap; nothing once the layout is settled
   PlanCounts counts;
   std::vector<PlanCandidate> best;    ///< at most as many as are kept, the best first
   std::vector<PlanCandidate> misses;  ///< promising by their bounds (`value`), but do not fit; the best first
@@ -60,14 +79,15 @@ struct LayoutResult {
 /// How far a layout is looked into.
 enum class LayoutEffort {
   outline,    ///< its kernels alone
-  refine,     ///< until its most promising plan is one that fits, or cannot be among the best
+  refine,     ///< until the most promising of its shardings fits, or cannot be among the best
   settle,     ///< every plan that may be among the best is estimated
   enumerate,  ///< every plan that fits is; for tests
 };
 
-/// `known`: values of plans of other layouts; only plans among the best `kept` of these and of the layout's own are
-/// looked for.
+/// `known`: values of the best plans so far; only plans among the best `kept` of these and of the layout's own are
+/// looked for. `before`: what a lesser effort has found, from where it goes on.
 LayoutResult search_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           const std::vector<double>& known, std::size_t kept, LayoutEffort effort);
+                           const std::vector<double>& known, std::size_t kept, LayoutEffort effort,
+                           const LayoutResult& before = {});
 
 }  // namespace foretrain

@@ -11,12 +11,30 @@ namespace {
 
 constexpr std::size_t outlined_at_once = 4096, refined_at_once = 64, settled_at_once = 16, misses_told = 3;
 
+std::string bytes_of(const LayoutResult& result) {
+  Bytestream bytes;
+  bytes.put(std::vector{result.bound});
+  bytes.put(result.open);
+  bytes.put(std::vector{result.counts});
+  bytes.put(result.best);
+  bytes.put(result.misses);
+  return std::move(bytes).text();
+}
+
+LayoutResult layout_result(const std::string& text) {
+  Bytestream bytes(text);
+  return {bytes.take<double>().front(), bytes.take<LayoutNode>(), bytes.take<PlanCounts>().front(),
+          bytes.take<PlanCandidate>(), bytes.take<PlanCandidate>()};
+}
+
 struct LayoutTask {
   int space = 0;
   const PlanPoint* layout = nullptr;
-  double bound = 0.0;
-  std::int64_t plans = 0;  ///< that are not settled
-  bool refined = false;
+  LayoutEffort effort = LayoutEffort::outline;  ///< that went into what was found
+  LayoutResult found;
+
+  [[nodiscard]] double bound() const { return found.bound; }
+  [[nodiscard]] bool refined() const { return effort == LayoutEffort::refine; }
 };
 
 /// A search's rounds: what it asks of other processes, and what becomes of their answers.
@@ -26,7 +44,8 @@ class Rounds {
          const RunTasks& run_tasks, PlanSearch& search)
       : spaces_(spaces), objectives_(objectives), kept_(kept), run_tasks_(run_tasks), search_(search) {
     for (std::size_t space = 0; space < spaces.size(); ++space) {
-      for (const PlanPoint& layout : spaces[space].layouts()) open_.push_back({static_cast<int>(space), &layout});
+      for (const PlanPoint& layout : spaces[space].layouts())
+        open_.push_back({static_cast<int>(space), &layout, LayoutEffort::outline, {}});
     }
     search.layouts = open_.size();
     for (std::size_t first = 0; first < open_.size() && search_.complete; first += outlined_at_once) {
@@ -38,38 +57,39 @@ class Rounds {
 
   /// False where nothing is left to look into.
   bool next() {
-    std::erase_if(open_, [](const LayoutTask& task) { return task.plans == 0; });
+    std::erase_if(open_, [](const LayoutTask& task) { return task.effort == LayoutEffort::settle; });
     std::ranges::stable_sort(open_, {}, &LayoutTask::bound);
     search_.settled = search_.layouts;
     for (const LayoutTask& task : open_) search_.settled -= is_hopeless(task) ? 0 : 1;
     if (!search_.complete || open_.empty()) return false;
     if (is_hopeless(open_.front())) {
-      for (const LayoutTask& task : open_) search_.counts.plans += task.plans;
+      for (const LayoutTask& task : open_) search_.counts.plans += task.found.counts.plans;
       return false;
     }
     // Without a bar all would be refined to the end: the most promising of the refined give one.
     if (known_.size() < kept_) std::ranges::stable_partition(open_, &LayoutTask::refined);
-    if (open_.front().refined) {
+    if (open_.front().refined()) {
       look_into(most_promising(settled_at_once_), LayoutEffort::settle);
       settled_at_once_ = std::min(2 * settled_at_once_, settled_at_once);
     } else {
-      look_into(most_promising(refined_at_once), LayoutEffort::refine);
+      look_into(most_promising(refined_at_once_), LayoutEffort::refine);
+      refined_at_once_ = std::min(2 * refined_at_once_, refined_at_once);
     }
     return true;
   }
 
  private:
   [[nodiscard]] bool is_hopeless(const LayoutTask& task) const {
-    return known_.size() == kept_ && task.bound * (1.0 - 1e-9) > known_.back();
+    return known_.size() == kept_ && task.bound() * (1.0 - 1e-9) > known_.back();
   }
 
   /// Those from the front on of which as much is known.
   [[nodiscard]] std::vector<LayoutTask*> most_promising(std::size_t most) {
-    const bool refined = open_.front().refined;
+    const bool refined = open_.front().refined();
     std::vector<LayoutTask*> tasks;
     for (LayoutTask& task : open_) {
-      if (tasks.size() == most || is_hopeless(task) || (refined && !task.refined)) break;
-      if (task.refined == refined) tasks.push_back(&task);
+      if (tasks.size() == most || is_hopeless(task) || (refined && !task.refined())) break;
+      if (task.refined() == refined) tasks.push_back(&task);
     }
     std::ranges::sort(tasks, {}, [](const LayoutTask* task) { return std::pair(task->space, task->layout); });
     return tasks;
@@ -78,14 +98,8 @@ class Rounds {
   void look_into(const std::vector<LayoutTask*>& tasks, LayoutEffort effort) {
     const std::vector<std::string> answers = run_tasks_(tasks.size(), [&](std::size_t i) {
       const auto space = static_cast<std::size_t>(tasks[i]->space);
-      const LayoutResult result =
-          search_layout(spaces_[space], *tasks[i]->layout, objectives_[space], known_, kept_, effort);
-      Bytestream bytes;
-      bytes.put(std::vector{result.bound});
-      bytes.put(std::vector{result.counts});
-      bytes.put(result.best);
-      bytes.put(result.misses);
-      return std::move(bytes).text();
+      return bytes_of(
+          search_layout(spaces_[space], *tasks[i]->layout, objectives_[space], known_, kept_, effort, tasks[i]->found));
     });
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       if (answers[i].empty()) {
@@ -93,21 +107,18 @@ class Rounds {
         continue;
       }
       LayoutTask& task = *tasks[i];
-      Bytestream bytes(answers[i]);
-      task.bound = std::max(task.bound, bytes.take<double>().front());
-      task.refined = effort != LayoutEffort::outline;
-      const PlanCounts counts = bytes.take<PlanCounts>().front();
-      task.plans = effort == LayoutEffort::settle ? 0 : counts.plans;
-      if (effort == LayoutEffort::outline) search_.plans += counts.plans;
-      if (effort == LayoutEffort::settle) search_.counts += counts;
-      merge(search_.best, bytes.take<PlanCandidate>(), task.space, kept_);
-      merge(search_.misses, bytes.take<PlanCandidate>(), task.space, misses_told);
+      task.effort = effort;
+      task.found = layout_result(answers[i]);
+      if (effort == LayoutEffort::outline) search_.plans += task.found.counts.plans;
+      if (effort == LayoutEffort::settle) search_.counts += task.found.counts;
+      merge(search_.best, std::exchange(task.found.best, {}), task.space, kept_);
+      merge(search_.misses, std::exchange(task.found.misses, {}), task.space, misses_told);
     }
     known_.clear();
     for (const PlanCandidate& candidate : search_.best) known_.push_back(candidate.value);
   }
 
-  /// Takes up the better ones; settling a layout misses what refining it has missed.
+  /// Takes up the better ones.
   static void merge(std::vector<PlanCandidate>& all, std::vector<PlanCandidate> more, int space, std::size_t kept) {
     for (PlanCandidate& candidate : more) candidate.space = space;
     all.insert(all.end(), more.begin(), more.end());
@@ -126,7 +137,8 @@ class Rounds {
   PlanSearch& search_;
   std::vector<LayoutTask> open_;
   std::vector<double> known_;
-  std::size_t settled_at_once_ = 1;  ///< the first one's plans are the bar for others
+  /// The first ones' plans are the bar for others.
+  std::size_t refined_at_once_ = 16, settled_at_once_ = 1;
 };
 
 }  // namespace

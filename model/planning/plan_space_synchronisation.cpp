@@ -113,7 +113,7 @@ std::vector<std::string> PlanSpace::overrides(const PlanPoint& point) const {
 Scenario PlanSpace::read(const PlanPoint& point) const {
   YamlNode document = document_;
   for (const std::string& text : overrides(point)) apply_override(document, parse_override(text));
-  return read_scenario(document, name_);
+  return read_scenario(std::move(document), name_);
 }
 
 }  // namespace foretrain

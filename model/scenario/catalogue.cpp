@@ -21,23 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct SectionRow {
-  std::string_view what;
-  std::string_view folder;
-};
-const SectionRow& row(CatalogueSection section) {
-  static constexpr std::array<SectionRow, 8> rows = {{{"node", "hardware"},
-                                                      {"GPU", "hardware/gpus"},
-                                                      {"model", "models"},
-                                                      {"scenario", "runs"},
-                                                      {"calibration", "calibrations"},
-                                                      {"fabric", "hardware/fabrics"},
-                                                      {"trainer", "trainers"},
-                                                      {"microarchitecture", "hardware/processors"}}};
-  return rows[static_cast<std::size_t>(section)];
-}
-
-fs::path folder(CatalogueSection section) { return data_directory() / row(section).folder; }
+fs::path folder(Catalogue section) { return data_directory() / row_of(section).folder; }
 
 std::vector<fs::path> yaml_files(const fs::path& directory) {
   std::vector<fs::path> files;
@@ -54,8 +38,8 @@ std::string scalar_or_empty(const YamlNode& document, std::string_view key) {
   return entry != nullptr ? entry->value.scalar : std::string();
 }
 
-std::string kind_of(CatalogueSection section, const YamlNode& document) {
-  return scalar_or_empty(document, section == CatalogueSection::model ? "family" : "kind");
+std::string kind_of(Catalogue section, const YamlNode& document) {
+  return scalar_or_empty(document, section == Catalogue::model ? "family" : "kind");
 }
 
 std::string description_of(const YamlNode& document) {
@@ -96,28 +80,28 @@ std::string named_by_topic(const std::string& name) {
 }
 
 /// Short names of a section, each with what it stands for (scenarios/aliases.yaml); nothing where it has none.
-const YamlNode* short_names(CatalogueSection section) {
+const YamlNode* short_names(Catalogue section) {
   const fs::path file = data_directory() / "aliases.yaml";
   if (!look_at(file.string()).is_there()) return nullptr;
-  const YamlEntry* names = cached_yaml_file(file.string()).find(row(section).what);
+  const YamlEntry* names = cached_yaml_file(file.string()).find(row_of(section).word);
   return names == nullptr ? nullptr : &names->value;
 }
 
 /// What a short name stands for; the name itself where it stands for nothing else.
-std::string named_by_alias(CatalogueSection section, const std::string& name) {
+std::string named_by_alias(Catalogue section, const std::string& name) {
   const YamlNode* names = short_names(section);
   const std::string whole = names == nullptr ? "" : scalar_or_empty(*names, to_lower(name));
   return whole.empty() ? name : whole;
 }
 
-std::vector<CatalogueEntry> list(CatalogueSection section) {
+std::vector<CatalogueEntry> list(Catalogue section) {
   std::vector<CatalogueEntry> entries;
-  const bool runs = section == CatalogueSection::run;
+  const bool runs = section == Catalogue::run;
   const Topics topics = runs ? read_topics() : Topics();
   for (const fs::path& file : yaml_files(folder(section))) {
     const YamlNode& document = cached_yaml_file(file.string());
     // links.yaml, cards.yaml, storage.yaml and the like lie beside the nodes.
-    if (section == CatalogueSection::node && kind_of(section, document) != "node") continue;
+    if (section == Catalogue::node && kind_of(section, document) != "node") continue;
     const std::string name = file.stem().string();
     const std::string kind = runs ? topic_of(name, topics) : kind_of(section, document);
     entries.push_back({name, file, kind, description_of(document)});
@@ -192,22 +176,22 @@ fs::path data_directory() {
   return found;
 }
 
-std::vector<CatalogueEntry> list_scenarios() { return list(CatalogueSection::run); }
+std::vector<CatalogueEntry> list_scenarios() { return list(Catalogue::run); }
 
 std::vector<CatalogueEntry> list_hardware() {
-  std::vector<CatalogueEntry> entries = list(CatalogueSection::node);
-  for (const CatalogueSection section : {CatalogueSection::gpu, CatalogueSection::fabric}) {
+  std::vector<CatalogueEntry> entries = list(Catalogue::node);
+  for (const Catalogue section : {Catalogue::gpu, Catalogue::fabric}) {
     const std::vector<CatalogueEntry> more = list(section);
     entries.insert(entries.end(), more.begin(), more.end());
   }
   return entries;
 }
 
-std::vector<CatalogueEntry> list_processors() { return list(CatalogueSection::processor); }
+std::vector<CatalogueEntry> list_processors() { return list(Catalogue::processor); }
 
-std::vector<CatalogueEntry> list_models() { return list(CatalogueSection::model); }
+std::vector<CatalogueEntry> list_models() { return list(Catalogue::model); }
 
-std::vector<CatalogueEntry> list_trainers() { return list(CatalogueSection::trainer); }
+std::vector<CatalogueEntry> list_trainers() { return list(Catalogue::trainer); }
 
 std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries, std::string_view kind) {
   std::vector<std::string> names;
@@ -231,12 +215,13 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
   return near;
 }
 
-fs::path catalogue_file(CatalogueSection section, const Field& name) {
+fs::path catalogue_file(Catalogue section, const Field& name) {
   if (is_path(name.text())) return referenced_file(name);
-  const std::string written = fmt::format("{}/{}/{}.yaml", data_directory().native(), row(section).folder, name.text());
+  const std::string written =
+      fmt::format("{}/{}/{}.yaml", data_directory().native(), row_of(section).folder, name.text());
   if (look_at(written).is_regular()) return written;
   fs::path file = written;
-  if (section == CatalogueSection::run) {
+  if (section == Catalogue::run) {
     file.replace_filename(named_by_topic(name.text()) + ".yaml");
     if (look_at(file.string()).is_regular()) return file;
   }
@@ -249,7 +234,7 @@ fs::path catalogue_file(CatalogueSection section, const Field& name) {
     for (const YamlEntry& entry : names->entries) shorter.push_back(entry.key);
   }
   const std::vector<std::string> near = near_names(name.text(), known, shorter);
-  name.fail(fmt::format("unknown {} \"{}\"", row(section).what, name.text()),
+  name.fail(fmt::format("unknown {} \"{}\"", row_of(section).word, name.text()),
             near.empty() ? fmt::format("a path to a file, or one of {}", or_list(known, 40))
                          : fmt::format("did you mean {}?", or_list(near)));
 }

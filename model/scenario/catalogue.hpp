@@ -33,14 +33,13 @@ std::vector<CatalogueEntry> list_trainers();
 /// Their names; of one kind ("node") where it is given.
 std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries, std::string_view kind = {});
 
-/// What a name in a scenario may stand for, and the folder where such files lie.
-enum class CatalogueSection { node, gpu, model, run, calibration, fabric, trainer, processor };
+using keys::Catalogue;
 
 /// The file that a name or path stands for: NAME.yaml in the section's folder, or a path (a text with "/" or ending in
 /// ".yaml" or ".json"), relative to the file that mentions it or else to the working directory. Runs are found by their
 /// former names as well (scenarios/topics.yaml); letter case, hyphens, underscores and blanks make no other name, where
 /// one alone is meant. Throws ScenarioError at the field, with near names.
-std::filesystem::path catalogue_file(CatalogueSection section, const Field& name);
+std::filesystem::path catalogue_file(Catalogue section, const Field& name);
 
 /// Those that were probably meant: all that hold the name, or else the nearest one, which may be a short name.
 std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known,

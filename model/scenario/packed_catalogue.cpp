@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <system_error>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What every packed catalogue begins with; another number for another order of values.
-constexpr std::string_view packed_format = "foretrain catalogue 1\n";
+constexpr std::string_view packed_format = "foretrain catalogue 2\n";
 
 /// Takes values, or fills them in the same order.
 struct Archive {
@@ -77,26 +78,22 @@ void pass(Archive& archive, YamlNode& node, const std::string& file) {
   }
 }
 
+/// The same for equal texts where the library is that of the program that packed.
+std::uint64_t hash_of_both(std::string_view text, std::string_view tree) {
+  const std::hash<std::string_view> hash;
+  return hash_of(hash(text), hash(tree));
+}
+
 struct PackedFile {
-  std::string name;                    ///< in its folder
-  std::int64_t size = 0, written = 0;  ///< of its text; FileState::modified
+  std::string name;  ///< in its folder
   std::string tree;
-  std::uint64_t hash = fnv_1a(tree);
+  std::uint64_t hash = 0;  ///< of its text and its tree
 };
 
 void pass(Archive& archive, PackedFile& file) {
   archive.text(file.name);
-  archive.number(file.size);
-  archive.number(file.written);
   archive.text(file.tree);
   archive.number(file.hash);
-}
-
-/// Whether its tree is whole, and it is the file that was packed or a copy: packages and installers keep whole seconds.
-bool is_same(const PackedFile& packed, const FileState& file) {
-  constexpr std::int64_t second = 1'000'000'000;
-  const std::int64_t written = file.modified % second == 0 ? packed.written / second * second : packed.written;
-  return packed.size == file.size && written == file.modified && packed.hash == fnv_1a(packed.tree);
 }
 
 struct PackedCatalogue {
@@ -138,22 +135,23 @@ std::string pack_catalogue(const fs::path& folder) {
   Archive all{std::string(packed_format)};
   for (const std::string& name : names) {
     const std::string path = (folder / name).string();
-    const FileState state = look_at(path);
-    YamlNode document = parse_yaml(read_text_file(path), path);
+    const std::string text = read_file(path, {});
+    YamlNode document = parse_yaml(text, path);
     Archive tree;
     pass(tree, document, path);
-    PackedFile file{name, state.size, state.modified, std::move(tree.bytes)};
+    PackedFile file{name, tree.bytes, hash_of_both(text, tree.bytes)};
     pass(all, file);
   }
   return std::move(all.bytes);
 }
 
-std::optional<YamlNode> packed_tree(const std::string& path, const FileState& file) {
+std::optional<YamlNode> packed_tree(const std::string& path) {
   const auto& [folder, files] = session().part<PackedCatalogue>();
   if (!path.starts_with(folder)) return std::nullopt;
   const std::string name = path.substr(folder.size());
   const auto known = std::ranges::lower_bound(files, name, {}, &PackedFile::name);
-  if (known == files.end() || known->name != name || !is_same(*known, file)) return std::nullopt;
+  if (known == files.end() || known->name != name) return std::nullopt;
+  if (known->hash != hash_of_both(read_file(path, {}), known->tree)) return std::nullopt;
   YamlNode tree;
   Archive archive{known->tree, 0};
   pass(archive, tree, path);

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "model/base/seen_files.hpp"
 #include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
@@ -13,8 +12,8 @@ namespace foretrain {
 /// All files of a folder but scenarios, packed.
 std::string pack_catalogue(const std::filesystem::path& folder);
 
-/// The tree of a file of data_directory() that has not changed since. Nothing for any other, nor without
+/// The tree of a file of data_directory() that says the same as then. Nothing for any other, nor without
 /// catalogue.packed beside the program where it was built, or beside the catalogue that was installed with it.
-std::optional<YamlNode> packed_tree(const std::string& path, const FileState& file);
+std::optional<YamlNode> packed_tree(const std::string& path);
 
 }  // namespace foretrain

@@ -27,9 +27,13 @@ struct PartKey {
 /// What `read` makes of the field; read again only where it or a file that it names is another than before.
 template <typename Read>
 auto read_once(const Field& field, const Read& read) {
-  using T = decltype(read(field));
-  PartKey<T> key{field.node(), field.path(), data_directory().string()};
-  return made_of_files(std::move(key), [&] { return read(field); })->value;
+  using Key = PartKey<decltype(read(field))>;
+  const std::string catalogue = data_directory().string();
+  const auto known = session().find<Key>(hash_of(field.node().hash(), field.path()), [&](const Key& key) {
+    return key.part == field.node() && key.path == field.path() && key.catalogue == catalogue;
+  });
+  if (known && are_unchanged(known->files)) return known->value;
+  return made_of_files(Key{field.node(), field.path(), catalogue}, [&] { return read(field); })->value;
 }
 
 }  // namespace foretrain

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/text.hpp"
+#include "model/scenario/document_walk.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
@@ -55,62 +56,6 @@ ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, K
   return {entry.where, path, "unknown key", std::move(expected)};
 }
 
-/// { matmul: { … } } in place of { kind: matmul, … }.
-const YamlEntry* work_as_key(const YamlNode& value, const keys::Mapping& mapping) {
-  const bool works = &mapping == &keys::run || &mapping == &keys::operation;
-  if (!works || value.find(mapping.decides) != nullptr) return nullptr;
-  const auto words = keys::key_of(mapping, mapping.decides).value.forms().front().words;
-  const auto found = std::ranges::find_if(value.entries, [&](const YamlEntry& entry) {
-    const bool whole = entry.value.is_mapping() || entry.key == "sleep";
-    return whole && std::ranges::find(words, entry.key) != words.end();
-  });
-  return found == value.entries.end() ? nullptr : &*found;
-}
-
-/// Looks through a document for keys that its tables do not have.
-class Search {
- public:
-  void through(const YamlNode& mapping, const std::string& path, KnownKeys known) {
-    for (const YamlEntry& entry : mapping.entries) {
-      if (std::ranges::find(known, entry.key, &keys::Key::name) != known.end()) continue;
-      found_.push_back(complaint_about(entry, join_path(path, entry.key), known));
-    }
-    for (const YamlEntry& entry : mapping.entries) {
-      const auto key = std::ranges::find(known, entry.key, &keys::Key::name);
-      if (key == known.end()) continue;
-      for (const keys::Form& form : (*key)->value.forms()) into(entry.value, join_path(path, entry.key), form);
-    }
-  }
-
-  std::vector<ScenarioError> take() && { return std::move(found_); }
-
- private:
-  void into(const YamlNode& value, const std::string& path, const keys::Form& form) {
-    using Shape = keys::Form::Shape;
-    if (form.mapping == nullptr) return;
-    keys::Form inner = form;
-    inner.shape = form.shape == Shape::list_of_lists ? Shape::list : Shape::one;
-    if (value.is_sequence() && form.shape != Shape::one && form.shape != Shape::by_name) {
-      for (std::size_t i = 0; i < value.items.size(); ++i) into(value.items[i], fmt::format("{}[{}]", path, i), inner);
-    } else if (value.is_mapping() && form.shape == Shape::by_name) {
-      for (const YamlEntry& entry : value.entries) into(entry.value, join_path(path, entry.key), inner);
-    } else if (value.is_mapping() && (form.shape == Shape::one || form.shape == Shape::one_or_list)) {
-      if (const YamlEntry* work = work_as_key(value, *form.mapping)) {
-        through(work->value, join_path(path, work->key), keys::keys_of(form, work->key));
-      } else {
-        through(value, path, keys_in(value, form));
-      }
-    }
-  }
-
-  static std::vector<const keys::Key*> keys_in(const YamlNode& value, const keys::Form& form) {
-    const YamlEntry* word = value.find(form.mapping->decides);
-    return keys::keys_of(form, word != nullptr ? word->value.scalar : "");
-  }
-
-  std::vector<ScenarioError> found_;
-};
-
 }  // namespace
 
 UnknownKeys::UnknownKeys(std::vector<ScenarioError> complaints)
@@ -128,16 +73,20 @@ UnknownKeys::UnknownKeys(std::vector<ScenarioError> complaints)
 }
 
 std::vector<ScenarioError> unknown_keys(const YamlNode& mapping, const std::string& path, KnownKeys known) {
-  Search search;
-  search.through(mapping, path, known);
-  return std::move(search).take();
+  std::vector<ScenarioError> found;
+  visit_mappings({mapping, path, known}, [&](const DocumentMapping& one) {
+    for (const YamlEntry& entry : one.node.entries) {
+      if (one.key_of(entry) == nullptr)
+        found.push_back(complaint_about(entry, join_path(one.path, entry.key), one.known));
+    }
+  });
+  return found;
 }
 
 void throw_with_unknown_keys(const ScenarioError& error, const YamlNode& scenario) {
   std::vector<ScenarioError> all = {error};
   if (const auto* several = dynamic_cast<const UnknownKeys*>(&error)) all = several->complaints();
-  std::vector<const keys::Key*> known;
-  for (const keys::Key& key : keys::scenario.keys) known.push_back(&key);
+  const auto known = keys::keys_of({.kind = keys::Form::Kind::mapping, .mapping = &keys::scenario}, "");
   for (ScenarioError& other : unknown_keys(scenario, "", known)) {
     const bool told = std::ranges::any_of(all, [&](const ScenarioError& one) {
       return one.key() == other.key() && one.where().text() == other.where().text();

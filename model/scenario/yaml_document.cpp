@@ -1,6 +1,7 @@
 #include "model/scenario/yaml_document.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml.h>
 
 #include <algorithm>
@@ -329,6 +330,14 @@ YamlNode yaml_mapping(SourcePosition where) {
   return node;
 }
 
+std::string in_one_line(const YamlNode& node) {
+  std::vector<std::string> parts;
+  for (const YamlNode& item : node.items) parts.push_back(in_one_line(item));
+  for (const YamlEntry& entry : node.entries) parts.push_back(entry.key + ": " + in_one_line(entry.value));
+  if (node.is_sequence()) return fmt::format("[{}]", fmt::join(parts, ", "));
+  return node.is_mapping() ? fmt::format("{{ {} }}", fmt::join(parts, ", ")) : node.scalar;
+}
+
 void set_position(YamlNode& node, const SourcePosition& where) {
   node.where = where;
   for (YamlNode& item : node.items) set_position(item, where);
@@ -347,7 +356,7 @@ const YamlNode& cached_yaml_file(const std::string& path) {
   const FileState file = look_at(path);
   std::vector<Documents::Version>& versions = session().part<Documents>().versions[path];
   if (!file.is_there() || versions.empty() || versions.back().file != file) {
-    std::optional<YamlNode> tree = packed_tree(path, file);
+    std::optional<YamlNode> tree = packed_tree(path);
     if (!tree) tree = parse_text(read_text_file(path), path);
     versions.push_back({file, std::make_unique<const YamlNode>(*std::move(tree))});
   }

@@ -58,6 +58,8 @@ struct YamlEntry {
 
 YamlNode yaml_scalar(std::string text, SourcePosition where);
 YamlNode yaml_mapping(SourcePosition where);
+/// A value as a file may say it in one line, without quotes.
+std::string in_one_line(const YamlNode& node);
 /// Says of a value, and of all within it, that it stands there.
 void set_position(YamlNode& node, const SourcePosition& where);
 

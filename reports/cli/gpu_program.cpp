@@ -1,15 +1,19 @@
 #include "reports/cli/gpu_program.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <limits>
 #include <system_error>
 
 #include "model/base/error.hpp"
 #include "model/base/process.hpp"
 #include "model/base/text.hpp"
-#include "reports/cli/workers.hpp"
+#include "validate/measure/clock.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 
@@ -53,12 +57,25 @@ int run_gpu_program(const std::vector<std::string>& arguments) {
   if (!program) throw UsageError(probe_gpu().why);
   std::vector<std::string> command = {program->string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  // What the terminal sends to both is the child's to answer while this waits.
-  const auto interrupts = std::signal(SIGINT, SIG_IGN);
-  const Reply reply = reply_to([&] { return std::to_string(Process({.command = command}).wait().shell_status()); });
-  std::signal(SIGINT, interrupts);
-  if (reply.kind != Reply::Kind::answer) throw UsageError(command.front() + ": " + reply.text);
-  return std::stoi(reply.text);
+  // What the terminal sends reaches both: the child has time to keep what it has, unless it hangs in the driver.
+  constexpr double grace_s = 30.0;
+  catch_signals();
+  Process child;
+  try {
+    child = Process({.command = command});
+  } catch (const std::system_error& error) {
+    throw UsageError(error.what());
+  }
+  std::optional<ProcessEnd> end;
+  for (double until = std::numeric_limits<double>::infinity(); !end && now() < until; usleep(20'000)) {
+    if (interrupted()) until = std::min(until, now() + grace_s);
+    end = child.ended();
+  }
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, SIG_DFL);
+  if (end) return end->shell_status();
+  child.send(SIGKILL);
+  child.forget();
+  return 128 + SIGINT;
 }
 
 }  // namespace foretrain

@@ -38,7 +38,7 @@ std::string commented(int indent, const keys::Mapping& mapping, std::string_view
 /// Of the machine that is asked for, as its file says.
 int gpus_of_machine(const InitOptions& options) {
   const YamlNode name = yaml_scalar(options.node, {"--node", 0, 0});
-  const YamlNode node = resolve_preset(Field(name, ""), CatalogueSection::node);
+  const YamlNode node = resolve_preset(Field(name, ""), Catalogue::node);
   const YamlNode* gpus = node.at("gpus");
   return gpus == nullptr ? 1 : static_cast<int>(Field(*gpus, "gpus").integer());
 }

@@ -35,8 +35,8 @@ std::string with_file(const std::string& figures, const std::filesystem::path& f
 YamlNode name_node(const std::string& name) { return yaml_scalar(name, {"", 0, 0}); }
 
 /// The file of the first section that has the name.
-std::optional<std::pair<CatalogueSection, std::filesystem::path>> hardware_file(const YamlNode& name) {
-  for (const CatalogueSection section : {CatalogueSection::node, CatalogueSection::gpu, CatalogueSection::fabric}) {
+std::optional<std::pair<Catalogue, std::filesystem::path>> hardware_file(const YamlNode& name) {
+  for (const Catalogue section : {Catalogue::node, Catalogue::gpu, Catalogue::fabric}) {
     try {
       return std::pair(section, catalogue_file(section, Field(name, "")));
     } catch (const ScenarioError&) {  // perhaps another section has it
@@ -60,7 +60,7 @@ std::string shown_model(const std::string& name) {
   }
   table.add_row({"weights in bf16", format_bytes(Bytes(2.0 * parameters))});
   table.add_row({"with gradients and AdamW's states in fp32", format_bytes(Bytes(14.0 * parameters))});
-  return with_file(table.text(0), catalogue_file(CatalogueSection::model, Field(written, "")));
+  return with_file(table.text(0), catalogue_file(Catalogue::model, Field(written, "")));
 }
 
 std::string shown_hardware(const std::string& name) {
@@ -73,13 +73,13 @@ std::string shown_hardware(const std::string& name) {
                     near.empty() ? "`foretrain hardware list`" : fmt::format("did you mean {}?", or_list(near))));
   }
   const auto& [section, file] = *found;
-  if (section != CatalogueSection::node) return with_file("", file);
+  if (section != Catalogue::node) return with_file("", file);
   const Node node = read_node(Field(written, ""));
   return with_file(fmt::format("{}: {}\n\n{}", node.name, node.description, wiring_text(node, node.network, 0)), file);
 }
 
 /// Throws ScenarioError for a name that the catalogue does not have.
-template <CatalogueSection section>
+template <Catalogue section>
 std::string shown_file(const std::string& name) {
   const YamlNode written = name_node(name);
   return with_file("", catalogue_file(section, Field(written, "")));
@@ -126,10 +126,10 @@ struct ListRow {
   void (*add_more)(CLI::App& command, ExitStatus& status) = nullptr;
 };
 constexpr std::array<ListRow, 4> lists = {
-    {{"scenarios", "the scenarios that come with foretrain", list_scenarios, shown_file<CatalogueSection::run>},
+    {{"scenarios", "the scenarios that come with foretrain", list_scenarios, shown_file<Catalogue::run>},
      {"hardware", "the machines and GPUs that it knows", list_hardware, shown_hardware, add_hardware_init},
      {"models", "the models that it knows", list_models, shown_model},
-     {"trainers", "the trainers whose habits it knows", list_trainers, shown_file<CatalogueSection::trainer>}}};
+     {"trainers", "the trainers whose habits it knows", list_trainers, shown_file<Catalogue::trainer>}}};
 
 void print_list(const ListRow& list) {
   TextTable table("lll");

@@ -195,12 +195,11 @@ std::vector<std::string> planned_overrides(const std::string& file, std::vector<
   return overrides;
 }
 
-Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity) {
-  YamlNode planned = document;
+Scenario planned_scenario(YamlNode document, const std::string& name, Fidelity fidelity) {
   for (const std::string& chosen : auto_overrides(document, name, step_time_by(fidelity), finalists_by(fidelity))) {
-    apply_override(planned, parse_override(chosen));
+    apply_override(document, parse_override(chosen));
   }
-  return read_scenario(planned, name);
+  return read_scenario(std::move(document), name);
 }
 
 Scenario planned_file(const std::string& file, const std::vector<std::string>& overrides, Fidelity fidelity) {

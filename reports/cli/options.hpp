@@ -118,7 +118,7 @@ class Progress {
 
 /// The document's scenario; where it says `auto`, with the best plan that a search finds
 /// (model/planning/auto_plan.hpp).
-Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity);
+Scenario planned_scenario(YamlNode document, const std::string& name, Fidelity fidelity);
 
 /// The same of a file.
 Scenario planned_file(const std::string& file, const std::vector<std::string>& overrides, Fidelity fidelity);

@@ -18,7 +18,7 @@ namespace {
 CurveChart chart_of(const Result& result) {
   const TrainResult::Goodput& goodput = *result.train()->goodput;
   CurveChart chart{.title = result.scenario, .axis = "steps between checkpoints"};
-  chart.scale = {"steps that last, share of the time (%)", 0.01, format_percent};
+  chart.scale = {"goodput (%)", 0.01, format_percent};
   Curve simulated{"simulated", {}}, formula{"Daly's formula", {}};
   for (const IntervalChoice& tried : goodput.intervals->tried) {
     chart.places.push_back(tried.every);

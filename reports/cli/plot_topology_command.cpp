@@ -16,8 +16,7 @@ namespace {
 bool is_node(const std::string& name) {
   const YamlNode written = yaml_scalar(name, {"", 0, 0});
   try {
-    const YamlNode* kind =
-        cached_yaml_file(catalogue_file(CatalogueSection::node, Field(written, "")).string()).at("kind");
+    const YamlNode* kind = cached_yaml_file(catalogue_file(Catalogue::node, Field(written, "")).string()).at("kind");
     return kind != nullptr && kind->scalar == "node";
   } catch (const ScenarioError&) {
     return false;

@@ -1,6 +1,7 @@
 #include "model/base/csv.hpp"
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/scenario/load/load.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
@@ -25,6 +26,9 @@ struct PredictOptions {
   bool verbose = false;
   bool strict = false;
   int jobs = 1;
+
+  /// A file's name says its format, unless an option does.
+  [[nodiscard]] bool writes_json() const { return json || (!csv && output.ends_with(".json")); }
 };
 
 /// One prediction is made here; several are shared out among processes.
@@ -37,7 +41,9 @@ std::vector<Outcome> predict_files(const PredictOptions& options) {
   }
   const Predictor predictor = [&](std::size_t i) {
     const Scenario scenario = planned_file(options.files[i], overrides, options.fidelity);
-    return runs ? predict_beside(*runs, scenario, options.fidelity) : predict(scenario, options.fidelity);
+    Result result = runs ? predict_beside(*runs, scenario, options.fidelity) : predict(scenario, options.fidelity);
+    if (options.writes_json()) result.resolved = resolved_values(scenario);
+    return result;
   };
   if (options.files.size() == 1) return {Outcome{predictor(0), "", false}};
   return predict_with_progress(options.files.size(), options.jobs, predictor);
@@ -56,9 +62,8 @@ std::string to_csv(const std::vector<Result>& results) {
   return text;
 }
 
-/// A file's name says its format, unless an option does.
 void print_results(const std::vector<Result>& results, const PredictOptions& options) {
-  const bool json = options.json || (!options.csv && options.output.ends_with(".json"));
+  const bool json = options.writes_json();
   const bool csv = options.csv || (!options.json && options.output.ends_with(".csv"));
   std::string text;
   if (json) {

@@ -34,11 +34,17 @@ namespace {
 
 // On GPUs: scenarios become task graphs that foretrain-gpu runs.
 
-/// A scenario, what its files are called after, and the row of a table that it is.
-struct NamedScenario {
+/// A scenario, what its files are called after, the row of a table that it is, and how hosts carry it out.
+struct ReplayJob {
   std::string name;
   Scenario scenario;
   std::optional<Case> row = {};
+  ReplayOptions options = {};
+  bool timeline = false;  ///< the tasks' moments are kept
+  std::optional<Seconds> predicted_waiting = {};
+
+  /// Between hosts, runs of files are called as their scenario is.
+  [[nodiscard]] const std::string& run_name() const { return row ? name : scenario.name; }
 };
 
 [[noreturn]] void no_gpu(const std::string& name, const std::string& why) {
@@ -49,23 +55,23 @@ struct NamedScenario {
 }
 
 /// A scenario's task graph with its prediction. Throws ScenarioError for what cannot be replayed.
-replay::Graph gpu_graph(const NamedScenario& scenario, Fidelity fidelity) {
-  check_gpu_replay(scenario.scenario);
-  const std::unique_ptr<Job> job = make_job(scenario.scenario, fidelity, Recipes::kept);
+replay::Graph gpu_graph(const ReplayJob& named, Fidelity fidelity) {
+  check_gpu_replay(named.scenario);
+  const std::unique_ptr<Job> job = make_job(named.scenario, fidelity, Recipes::kept);
   const Execution execution = executor_of(*job, fidelity)(job->graph());
-  return exported(scenario.scenario, replay::file_name_of(scenario.name), job->graph(), execution, fidelity);
+  return exported(named.scenario, replay::file_name_of(named.name), job->graph(), execution, fidelity);
 }
 
 /// Writes the graphs: one into a file, any number into a folder that exists, as NAME.graph. All of them are made before
 /// the first is written. Throws UsageError for several graphs and one file.
-void export_graphs(const std::vector<NamedScenario>& scenarios, Fidelity fidelity, const std::string& target) {
+void export_graphs(const std::vector<ReplayJob>& scenarios, Fidelity fidelity, const std::string& target) {
   const bool folder = std::filesystem::is_directory(target);
   if (scenarios.size() != 1 && !folder) {
     throw UsageError("replay --export " + target + ": several graphs need a folder that exists");
   }
   std::vector<std::pair<std::filesystem::path, std::string>> files;
-  for (const NamedScenario& scenario : scenarios) {
-    NamedScenario named = scenario;
+  for (const ReplayJob& scenario : scenarios) {
+    ReplayJob named = scenario;
     if (!folder) named.name = std::filesystem::path(target).stem().string();
     const replay::Graph graph = gpu_graph(named, fidelity);
     if (graph.name.empty()) throw UsageError("replay --export: \"" + named.name + "\" names no file");
@@ -79,7 +85,7 @@ void export_graphs(const std::vector<NamedScenario>& scenarios, Fidelity fidelit
 /// Runs scenarios on the GPUs of this machine, by the program foretrain-gpu beside this one, and prints predictions
 /// beside measurements. `folder` keeps what was measured; empty: it is not kept. False when one of them could not be
 /// run. Throws UsageError, saying what to do, where there is no GPU or no such program.
-bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity, const std::string& folder) {
+bool run_on_gpus(const std::vector<ReplayJob>& scenarios, Fidelity fidelity, const std::string& folder) {
   const ScratchFolder scratch;
   const std::string& graphs = scratch.path();
   export_graphs(scenarios, fidelity, graphs);  // what cannot be replayed is said first
@@ -88,7 +94,7 @@ bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity,
   if (!program) no_gpu(name, "it runs on GPUs, and this build has no foretrain-gpu (no CUDA toolkit)");
   const std::string results = folder.empty() ? graphs : folder;
   std::vector<std::string> command = {program->string(), "replay"};
-  for (const NamedScenario& scenario : scenarios) {
+  for (const ReplayJob& scenario : scenarios) {
     command.push_back(graphs + "/" + replay::file_name_of(scenario.name) + ".graph");
   }
   command.insert(command.end(), {"-o", results});
@@ -100,7 +106,7 @@ bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity,
   }
   warn(run.errors);
   std::vector<MeasuredGraph> measured;
-  for (const NamedScenario& scenario : scenarios) {
+  for (const ReplayJob& scenario : scenarios) {
     measured.push_back(read_measured_graph(results + "/replay-" + replay::file_name_of(scenario.name) + ".json"));
   }
   print_page(measured_graphs_text(measured));
@@ -116,21 +122,15 @@ struct ReplayCommand {
   bool timeline = false;
 };
 
+/// Whose measurements are made here. Tables also hold those of others (gloo, mpi, server).
+constexpr const char* own_executor = "own";
+
 /// Messages from here on count for the bar: below, the latency of a busy kernel is all there is.
 constexpr Bytes smallest_counted(1e6);
 
-/// One thing to run: a scenario by one executor.
-struct ReplayJob {
-  std::string name, group;
-  Scenario scenario;
-  ReplayOptions options;
-  bool timeline = false;  ///< the tasks' moments are kept
-  std::optional<Seconds> predicted_waiting = {};
-};
-
 /// Scenarios are called after their files, and cases after themselves.
-std::vector<NamedScenario> named_scenarios(const ReplayCommand& command) {
-  std::vector<NamedScenario> named;
+std::vector<ReplayJob> named_scenarios(const ReplayCommand& command) {
+  std::vector<ReplayJob> named;
   for (const std::string& file : command.files) {
     named.push_back({std::filesystem::path(file).stem().string(), load_scenario(file, command.overrides)});
   }
@@ -143,18 +143,19 @@ std::vector<NamedScenario> named_scenarios(const ReplayCommand& command) {
   return named;
 }
 
-int count_in(const Case& row, const std::string& column, int otherwise) {
-  const auto found = row.replay.find(column);
-  if (found == row.replay.end()) return otherwise;
+/// A column replay.NAME of the job's row; 0 where there is none.
+int count_in(const ReplayJob& job, const std::string& column) {
+  const std::string stated = job.row && job.row->replay.contains(column) ? job.row->replay.at(column) : "";
+  if (stated.empty()) return 0;
   try {
-    return static_cast<int>(parse_integer(found->second, 1, 1000));
+    return static_cast<int>(parse_integer(stated, 1, 1000));
   } catch (const UnitError& error) {
-    throw ScenarioError(row.where, "replay." + column, error.got(), error.expected());
+    throw ScenarioError(job.row->where, "replay." + column, error.got(), error.expected());
   }
 }
 
 /// Whether another program carried out this row, which is left as it is then. Throws ScenarioError where nobody did.
-bool is_of_others(const NamedScenario& named) {
+bool is_of_others(const ReplayJob& named) {
   if (!named.row) return false;
   const auto stated = named.row->replay.find("executor");
   if (stated == named.row->replay.end() || stated->second == own_executor) return false;
@@ -163,9 +164,9 @@ bool is_of_others(const NamedScenario& named) {
                       "own, or the time that was measured");
 }
 
-void leave_rows_of_others(std::vector<NamedScenario>& named) {
+void leave_rows_of_others(std::vector<ReplayJob>& named) {
   std::string names;
-  for (const NamedScenario& one : named) {
+  for (const ReplayJob& one : named) {
     if (is_of_others(one)) names += (names.empty() ? "" : ", ") + one.name;
   }
   if (names.empty()) return;
@@ -173,26 +174,17 @@ void leave_rows_of_others(std::vector<NamedScenario>& named) {
   warn("rows that other programs carried out are left as they are: " + names);
 }
 
-ReplayJob job_of(const NamedScenario& named, const ReplayCommand& command) {
-  ReplayJob job{named.name, "", named.scenario, {.predicted = {}}, command.timeline};
-  if (!named.row) {
-    job.name = named.scenario.name;
-    return job;
-  }
-  const Case& row = *named.row;
-  job.group = row.group;
-  job.options.repetitions = count_in(row, "repetitions", 0);
-  job.timeline = job.timeline || count_in(row, "timeline", 0) > 0;
-  return job;
-}
-
 /// What is predicted and planned must be right for all before the first is run.
 std::vector<ReplayPlan> plans_of(std::vector<ReplayJob>& jobs, const ReplayCommand& command) {
+  for (ReplayJob& job : jobs) {
+    job.options.repetitions = count_in(job, "repetitions");
+    job.timeline = command.timeline || count_in(job, "timeline") > 0;
+  }
   const std::vector<Outcome> outcomes = predict_with_progress(
       jobs.size(), command.jobs, [&](std::size_t i) { return predict(jobs[i].scenario, command.fidelity); });
   std::vector<ReplayPlan> plans;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (!outcomes[i].result) throw UsageError(jobs[i].name + ": " + outcomes[i].error);
+    if (!outcomes[i].result) throw UsageError(jobs[i].run_name() + ": " + outcomes[i].error);
     jobs[i].options.predicted = outcomes[i].result->time();
     if (const TrainResult* train = outcomes[i].result->train()) {
       jobs[i].predicted_waiting = train->breakdown.exposed_communication + train->breakdown.pipeline_bubble;
@@ -214,6 +206,8 @@ HostMeasurements earlier(const std::string& path) {
 
 /// What is predicted of a run, as of today.
 void set_prediction(const ReplayJob& job, HostMeasurement& run) {
+  run.name = job.run_name();
+  run.group = job.row ? job.row->group : "";
   run.predicted = job.options.predicted;
   run.trains = std::holds_alternative<TrainWorkload>(job.scenario.workload);
   if (run.waiting) run.predicted_waiting = job.predicted_waiting;
@@ -238,14 +232,9 @@ std::vector<HostTask> tasks_of(const ReplayJob& job, const StepOfRanks& step, co
 }
 
 HostMeasurement* find_run(HostMeasurements& known, const ReplayJob& job, const std::string& plan) {
-  for (HostMeasurement& run : known.runs) {
-    if (run.name == job.name && run.plan == plan) return &run;
-  }
-  return nullptr;
-}
-
-void save(const HostMeasurements& measurements, const std::string& path) {
-  if (!path.empty()) write_file(path, to_json(measurements));
+  const auto found = std::ranges::find_if(
+      known.runs, [&](const HostMeasurement& run) { return run.name == job.run_name() && run.plan == plan; });
+  return found == known.runs.end() ? nullptr : &*found;
 }
 
 bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
@@ -263,7 +252,7 @@ bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
 
 ExitStatus compare(const ReplayCommand& command) {
   std::vector<MeasuredGraph> graphs = read_measured_graphs(command.measured);
-  for (const NamedScenario& named : named_scenarios(command)) {
+  for (const ReplayJob& named : named_scenarios(command)) {
     const auto found = std::ranges::find(graphs, replay::file_name_of(named.name), &MeasuredGraph::name);
     if (found != graphs.end()) predict_again(*found, gpu_graph(named, command.fidelity));
   }
@@ -277,9 +266,9 @@ ExitStatus compare(const ReplayCommand& command) {
 }
 
 /// Whether all of them run on the GPUs of one machine; others run on hosts made of this one.
-bool on_gpus(const std::vector<NamedScenario>& scenarios) {
+bool on_gpus(const std::vector<ReplayJob>& scenarios) {
   const auto gpus =
-      std::ranges::count_if(scenarios, [](const NamedScenario& one) { return one.scenario.cluster.nodes == 1; });
+      std::ranges::count_if(scenarios, [](const ReplayJob& one) { return one.scenario.cluster.nodes == 1; });
   if (gpus > 0 && std::cmp_not_equal(gpus, scenarios.size())) {
     throw UsageError("replay: some scenarios run on GPUs, others on hosts: replay them one after the other");
   }
@@ -296,14 +285,12 @@ ExitStatus run(const ReplayCommand& command) {
     export_graphs(named_scenarios(command), command.fidelity, command.exported);
     return ExitStatus::success;
   }
-  std::vector<NamedScenario> named = named_scenarios(command);
-  if (on_gpus(named)) {
-    return run_on_gpus(named, command.fidelity, command.measurements) ? ExitStatus::success
-                                                                      : ExitStatus::prediction_failed;
+  std::vector<ReplayJob> jobs = named_scenarios(command);
+  if (on_gpus(jobs)) {
+    return run_on_gpus(jobs, command.fidelity, command.measurements) ? ExitStatus::success
+                                                                     : ExitStatus::prediction_failed;
   }
-  leave_rows_of_others(named);
-  std::vector<ReplayJob> jobs;
-  for (const NamedScenario& one : named) jobs.push_back(job_of(one, command));
+  leave_rows_of_others(jobs);
   const std::vector<ReplayPlan> plans = plans_of(jobs, command);
   HostMeasurements measurements = earlier(command.measurements);
   HostReplayer replayer;
@@ -318,19 +305,17 @@ ExitStatus run(const ReplayCommand& command) {
       try {
         runs.push_back(replayer.run(plans[i]));
       } catch (const ReplayError& error) {
-        warn(jobs[i].name + ": " + error.what());
+        warn(jobs[i].run_name() + ": " + error.what());
         failed = true;
         continue;
       }
-      runs.back().name = jobs[i].name;
-      runs.back().group = jobs[i].group;
       set_prediction(jobs[i], runs.back());
       if (jobs[i].timeline && runs.back().execution) {
         runs.back().tasks = tasks_of(jobs[i], *plans[i].graph, *runs.back().execution, command.fidelity);
       }
       measurements.runs.push_back(runs.back());
     }
-    save(measurements, command.measurements);
+    if (!command.measurements.empty()) write_file(command.measurements, to_json(measurements));
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{} of {} runs", i + 1, jobs.size());
   }
   if (!jobs.empty()) print_page(replay_text(runs));

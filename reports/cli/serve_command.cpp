@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <semaphore>
 
@@ -50,19 +48,17 @@ constexpr const char* unnamed = "scenario.yaml";
 
 /// What is to be predicted.
 struct Question {
-  std::string scenario;  ///< a name or a text
+  std::string scenario, fidelity;  ///< a name or a text; no fidelity: flows
   std::vector<std::string> set;
-  std::string fidelity;  ///< empty: flows
   bool is_text = false;
 
   /// What is said first counts, but for settings, which add up.
   void take(const std::string& key, const json& value) {
-    if (key == "scenario" && value.is_string()) {
-      if (scenario.empty()) scenario = value;
-    } else if (key == "fidelity" && value.is_string()) {
-      if (fidelity.empty()) fidelity = value;
-    } else if (key == "set" && value.is_array() && std::ranges::all_of(value, &json::is_string)) {
+    if (key == "set" && value.is_array() && std::ranges::all_of(value, &json::is_string)) {
       set.insert(set.end(), value.begin(), value.end());
+    } else if ((key == "scenario" || key == "fidelity") && value.is_string()) {
+      std::string& said = key == "scenario" ? scenario : fidelity;
+      if (said.empty()) said = value;
     } else {
       throw UsageError(fmt::format("\"{}\": unknown, or of another kind; {}", shortened(key, 60),
                                    R"({"scenario": "a name or YAML", "set": ["plan.tensor=4"], "fidelity": "flows"})"));
@@ -84,15 +80,13 @@ json parse_json(const HttpRequest& request) {
 /// A body is the scenario, unless it is JSON with a key `scenario`; the rest stands behind the address's question mark.
 Question read_question(const HttpRequest& request) {
   Question question;
-  if (request.method == "POST") {
-    const json body = parse_json(request);
-    if (body.is_object() && body.contains("scenario")) {
-      for (const auto& [key, value] : body.items()) question.take(key, value);
-    } else {
-      question.scenario = request.body;
-      question.is_text = true;
-    }
+  json body = request.method == "POST" ? parse_json(request) : json();
+  question.is_text = request.method == "POST" && !body.contains("scenario");
+  if (question.is_text) {
+    question.scenario = request.body;
+    body = nullptr;
   }
+  for (const auto& [key, value] : body.items()) question.take(key, value);
   for (const auto& [key, value] : request.parameters) {
     question.take(key, key == "set" ? json::array({value}) : json(value));
   }
@@ -102,7 +96,7 @@ Question read_question(const HttpRequest& request) {
 
 std::filesystem::path file_of(const std::string& name) {
   const YamlNode written = yaml_scalar(name, {"", 0, 0});
-  return catalogue_file(CatalogueSection::run, Field(written, "scenario"));
+  return catalogue_file(Catalogue::run, Field(written, "scenario"));
 }
 
 YamlNode document_of(const Question& question) {
@@ -118,8 +112,7 @@ YamlNode document_of(const Question& question) {
 HttpAnswer predicted(const HttpRequest& request) {
   const Question question = read_question(request);
   if (question.scenario.empty()) {
-    return complaint(400, "no scenario",
-                     "GET /predict?scenario=gpt2-xl-dgx-a100, or POST /predict with a scenario as the body");
+    return complaint(400, "no scenario; GET /predict?scenario=gpt2-xl-dgx-a100, or POST /predict with one as the body");
   }
   require_text(question.scenario, unnamed);
   const Fidelity fidelity = fidelity_named(question.fidelity.empty() ? "flows" : question.fidelity);
@@ -136,41 +129,36 @@ HttpAnswer listed(const std::vector<CatalogueEntry>& entries) {
 }
 
 HttpAnswer answered(const HttpRequest& request) {
-  constexpr std::string_view one = "/scenarios/";
+  const std::filesystem::path path(request.path);
   if (request.path == "/predict") return predicted(request);
   if (request.path == "/scenarios") return listed(list_scenarios());
   if (request.path == "/models") return listed(list_models());
   if (request.path == "/hardware") return listed(list_hardware());
-  if (request.path.starts_with(one)) {
-    return {200, read_text_file(file_of(request.path.substr(one.size()))), "application/yaml"};
-  }
-  return complaint(404, "there is nothing at this address", "/, /predict, /scenarios, /models, /hardware or /schema");
+  if (path.parent_path() == "/scenarios") return {200, read_text_file(file_of(path.filename())), "application/yaml"};
+  return complaint(404, "there is nothing at this address; /, /predict, /scenarios, /models, /hardware or /schema");
 }
 
 /// Scenarios name nothing but the catalogue.
 HttpAnswer answer_request(const HttpRequest& request) {
   refuse_paths();
-  HttpAnswer answer;
-  const Reply reply = reply_to([&] {
-    try {
-      answer = answered(request);
-    } catch (const ScenarioError& error) {
-      answer = complaint(error);
+  try {
+    return answered(request);
+  } catch (const ScenarioError& error) {
+    return complaint(error);
+  } catch (const std::exception& error) {
+    const Reply reply = reply_of(error);
+    if (reply.kind != Reply::Kind::interrupted) {
+      return complaint(reply.kind == Reply::Kind::bad_input ? 400 : 500, reply.text);
     }
-    return std::string();
-  });
-  if (reply.kind == Reply::Kind::answer) return answer;
-  if (reply.kind == Reply::Kind::bad_input) return complaint(400, reply.text);
-  if (reply.kind == Reply::Kind::failure) return complaint(500, reply.text);
-  return complaint(503, reply.text, "ask again in a while, or of a smaller scenario");
+    return complaint(503, reply.text, "ask again in a while, or of a smaller scenario");
+  }
 }
 
 std::chrono::milliseconds time_limit(const std::string& text) {
   try {
     const double seconds = parse_quantity<Seconds>(text).value();
     if (seconds >= 0.1 && seconds <= 3600.0) return std::chrono::milliseconds(static_cast<int>(1000.0 * seconds));
-  } catch (const UnitError& error) {
-    throw UsageError(fmt::format("--limit: {}", error.what()));
+  } catch (const UnitError&) {  // no time at all
   }
   throw UsageError(fmt::format("--limit {}: a time from 100 ms to 1 h", text));
 }
@@ -187,7 +175,7 @@ ExitStatus answer_standard_input(const ServeOptions& options) {
   const auto bytes = static_cast<rlim_t>(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 4 * 3 / options.jobs);
   const rlimit memory{bytes, bytes};
   setrlimit(RLIMIT_DATA, &memory);
-  const std::string request{std::istreambuf_iterator<char>(std::cin), {}};
+  const std::string request = read_file("-", {});
   std::string answer;
   json::to_msgpack(answer_request(json::from_msgpack(request)), answer);
   print(answer);
@@ -196,31 +184,29 @@ ExitStatus answer_standard_input(const ServeOptions& options) {
 
 // ---- the server
 
-/// Of processes that answer.
-using Places = std::counting_semaphore<>;
-
-HttpAnswer answer_of(const FilterResult& said, const ServeOptions& options) {
+/// By a process of its own.
+HttpAnswer answer_by_process(const HttpRequest& request, const ServeOptions& options) {
+  std::string question;
+  json::to_msgpack(request, question);
+  const FilterResult said = run_filter(
+      {"/proc/self/exe", "serve", "--answer", "--limit", options.limit, "--jobs", std::to_string(options.jobs)},
+      question);
+  if (said.status == 0) return json::from_msgpack(said.output);
   constexpr const char* less_work =
       "a smaller scenario, \"fidelity\": \"estimate\", or `foretrain predict` on a machine of your own";
-  if (said.status == 0) return json::from_msgpack(said.output);
   if (said.status != 128 + SIGALRM) return complaint(500, "the process of this prediction has ended", less_work);
   const std::chrono::duration<double> limit = time_limit(options.limit);
   return complaint(503, fmt::format("no answer within {} s", limit.count()), less_work);
 }
 
-/// By a process, as many of which as there may be.
-HttpAnswer ask_process(const HttpRequest& request, const ServeOptions& options, Places& places) {
+/// When there is a place for its process.
+HttpAnswer ask_process(const HttpRequest& request, const ServeOptions& options, std::counting_semaphore<>& places) {
   if (!places.try_acquire_for(time_limit(options.limit))) {
-    return complaint(503, "there are too many questions before this one", "ask again in a while");
+    return complaint(503, "there are too many questions before this one; ask again in a while");
   }
-  HttpAnswer answer = complaint(503, "the system refuses the process of a prediction", "ask again in a while");
+  HttpAnswer answer = complaint(503, "the system refuses the process of a prediction; ask again in a while");
   try {
-    std::string question;
-    json::to_msgpack(request, question);
-    const std::string jobs = std::to_string(options.jobs);
-    answer = answer_of(
-        run_filter({"/proc/self/exe", "serve", "--answer", "--limit", options.limit, "--jobs", jobs}, question),
-        options);
+    answer = answer_by_process(request, options);
   } catch (const std::exception&) {
     // Of processes, descriptors or memory there may be more later.
   }
@@ -228,15 +214,15 @@ HttpAnswer ask_process(const HttpRequest& request, const ServeOptions& options, 
   return answer;
 }
 
-Access access_of(const ServeOptions& options) {
-  Access access{is_loopback(options.host), std::nullopt};
+/// That clients must know; nothing where this machine alone can reach the address.
+std::optional<std::string> token_of(const ServeOptions& options) {
+  if (options.token_file.empty() && is_loopback(options.host)) return std::nullopt;
   if (options.token_file.empty()) {
-    if (access.loopback_only) return access;
     throw UsageError(fmt::format("--host {}: others can reach it; --token-file FILE with the token that they must know",
                                  options.host));
   }
-  access.token = trim(read_text_file(options.token_file));
-  if (access.token->size() >= 16 && access.token->find_first_of(" \t\r\n") == std::string::npos) return access;
+  std::string token(trim(read_text_file(options.token_file)));
+  if (token.size() >= 16 && token.find_first_of(" \t\r\n") == std::string::npos) return token;
   throw UsageError(options.token_file +
                    ": a token is one word of at least 16 characters; openssl rand -hex 32 makes one");
 }
@@ -249,19 +235,18 @@ extern "C" void end_in_a_moment(int) {
 
 ExitStatus run(const ServeOptions& options) {
   if (options.answers) return answer_standard_input(options);
-  const Access access = access_of(options);
+  const std::optional<std::string> token = token_of(options);
   time_limit(options.limit);
-  Places places(options.jobs);
-  const auto ask = [&](const HttpRequest& request) { return ask_process(request, options, places); };
+  std::counting_semaphore places(options.jobs);  // of processes that answer
   const bool is_v6 = options.host.find(':') != std::string::npos;
-  HttpService http;
-  http.host = options.host;
-  http.port = options.port;
-  http.complain = complaint_of_status;
-  http.answer = [&](const HttpRequest& request) { return answer_to(request, access, ask); };
-  http.listening = [&](int port) {
+  const auto answer = [&](const HttpRequest& request) {
+    const std::optional<HttpAnswer> own = own_answer(request, is_loopback(options.host), token);
+    return own ? *own : ask_process(request, options, places);
+  };
+  const auto tell = [&](int port) {
     warn(fmt::format("predicts at http://{}:{}/ until Ctrl-C", is_v6 ? "[" + options.host + "]" : options.host, port));
   };
+  const HttpService http{options.host, options.port, answer, complaint_of_status, tell};
   signal(SIGPIPE, SIG_IGN);
   for (const int ending : {SIGINT, SIGTERM}) signal(ending, end_in_a_moment);
   if (serve_http(http)) return ExitStatus::success;

@@ -17,7 +17,7 @@ namespace foretrain {
 
 namespace {
 
-/// What the results say, a line each, those left out of which none says anything.
+/// One row per quantity that any result has.
 void add_lines(const std::vector<Result>& results, TextTable& table) {
   const auto add = [&](std::string_view name, const auto& cell) {
     std::vector<std::string> row = {std::string(name)};
@@ -37,7 +37,7 @@ void add_lines(const std::vector<Result>& results, TextTable& table) {
   for (const BreakdownPart& part : breakdown_parts) {
     of_training(part.name, [&](const TrainResult& t) { return format_seconds(t.breakdown.*part.time); });
   }
-  of_training("memory of a GPU", [](const TrainResult& t) {
+  of_training("peak GPU memory", [](const TrainResult& t) {
     return format_bytes(t.memory.total()) + (t.memory.fits()          ? ""
                                              : t.memory.fits_barely() ? " (fits barely)"
                                                                       : " (does not fit)");
@@ -48,7 +48,7 @@ void add_lines(const std::vector<Result>& results, TextTable& table) {
   of_training("cost", [](const TrainResult& t) { return t.cost_usd ? cost_text(t) : ""; });
 }
 
-/// What a sample takes more or less in each part, greatest first: times of steps with different batches are no measure.
+/// The change of time per sample by part, greatest first. Times of steps with different batches do not compare.
 std::string causes(const TrainResult& train, const TrainResult& reference) {
   struct Cause {
     std::string_view name;
@@ -71,7 +71,7 @@ std::string causes(const TrainResult& train, const TrainResult& reference) {
   return text;
 }
 
-/// What was asked of all results, a line for each setting that differs.
+/// One row per setting that differs.
 std::vector<std::vector<std::string>> different_settings(const std::vector<Result>& results) {
   std::vector<std::string> names;  // in the order in which they come
   std::map<std::string, std::vector<std::string>> values;
@@ -138,7 +138,7 @@ std::string comparison_text(const std::vector<Result>& results) {
     }
     if (results[i].train() && first.train()) {
       const std::string why = causes(*results[i].train(), *first.train());
-      if (!why.empty()) sentence += ". Of the time that a sample takes in [1]: " + why;
+      if (!why.empty()) sentence += ". Time per sample by part: " + why;
     }
     text += paragraph(sentence + ".");
   }

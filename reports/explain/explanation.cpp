@@ -13,8 +13,8 @@ namespace foretrain {
 
 namespace {
 
-/// Of the products' peak while kernels run, below which shapes or formats are at fault.
-constexpr double least_use = 0.35;
+/// Tensor-core utilisation while kernels run; below it shapes or formats are at fault.
+constexpr double least_utilisation = 0.35;
 
 struct Diagnosis {
   const char *question, *bottleneck, *advice;
@@ -22,14 +22,15 @@ struct Diagnosis {
 
 /// Of each of `idle_parts`.
 constexpr std::array<Diagnosis, idle_parts.size()> of_idle_parts = {
-    {{"waits for data", "the input pipeline",
-      "more workers, faster storage, work moved to the device, or decoded samples kept"},
-     {"waits for the host to launch kernels", "the host",
+    {{"data stall", "data loading",
+      "more loader workers, faster storage, decoding on the GPU, or a cache of decoded samples"},
+     {"host overhead", "kernel dispatch on the CPU",
       "fewer and larger kernels: larger micro-batches, compiled execution, CUDA graphs"},
-     {"idle in the pipeline's bubble", "the pipeline",
+     {"pipeline bubble", "the pipeline bubble",
       "more micro-batches, fewer stages, interleaving or a zero-bubble schedule"},
      {"exposed communication", "communication",
-      "overlap, fewer bytes (precision, compression, accumulation), another algorithm or placement, faster links"}}};
+      "overlap, fewer bytes (precision, compression, gradient accumulation), another algorithm or placement, faster "
+      "links"}}};
 
 double share_of(const std::vector<Sensitivity>& sensitivities, const std::string& resource) {
   const auto found = std::ranges::find(sensitivities, resource, &Sensitivity::resource);
@@ -43,19 +44,19 @@ std::string largest_exposed(const TrainResult& train) {
   return fmt::format("{} ({})", largest->first, format_seconds(largest->second.exposed));
 }
 
-/// "over the network: gradient all-reduce (279 ms)": the links that are worth most, and what is exposed most.
+/// "over the network: gradient all-reduce (279 ms)": the links of the greatest sensitivity, and the longest exposure.
 std::string where_exposed(const Explanation& e) {
   static constexpr std::array<std::pair<const char*, const char*>, 4> links = {
       {{"network bandwidth", "over the network"},
        {"NVLink", "over NVLink"},
-       {"network latency", "in the network's latency"},
-       {"PCIe and sockets", "over PCIe"}}};
+       {"network latency", "by network latency"},
+       {"PCIe and CPU sockets", "over PCIe"}}};
   const auto* const most =
       std::ranges::max_element(links, {}, [&](const auto& link) { return share_of(e.sensitivities, link.first); });
   return fmt::format("{}: {}", most->second, largest_exposed(*e.result.train()));
 }
 
-/// The decision tree: is the GPU idle, and why; if it is busy, with what.
+/// The decision tree: is the GPU idle, and why; if it is active, with what.
 void diagnose(const Scenario& scenario, Explanation& e) {
   const TrainResult& train = *e.result.train();
   const Breakdown& b = train.breakdown;
@@ -71,10 +72,10 @@ void diagnose(const Scenario& scenario, Explanation& e) {
     e.advice = advice;
     return;
   }
-  const double memory = share_of(e.sensitivities, "memory of the GPUs");
-  const double arithmetic = share_of(e.sensitivities, "arithmetic of the GPUs");
-  if (ask("bound by the GPU's memory, over its arithmetic", memory, arithmetic)) {
-    e.bottleneck = "the GPU's memory bandwidth";
+  const double memory = share_of(e.sensitivities, "GPU memory bandwidth");
+  const double arithmetic = share_of(e.sensitivities, "GPU compute");
+  if (ask("memory-bound share, against compute-bound", memory, arithmetic)) {
+    e.bottleneck = "GPU memory bandwidth";
     e.advice = "fused kernels (compiled execution, FlashAttention), smaller formats, larger micro-batches";
     return;
   }
@@ -84,14 +85,13 @@ void diagnose(const Scenario& scenario, Explanation& e) {
   const double use = b.compute > Seconds(0.0) && peak > 0.0
                          ? train.model_flops_per_second_per_gpu.value() * (train.step_time / b.compute) / peak
                          : 1.0;
-  if (ask("products idle while kernels run", 1.0 - use, 1.0 - least_use)) {
-    e.bottleneck =
-        fmt::format("low use of the GPU's units for products: {} of their peak while kernels run", format_percent(use));
-    e.advice = "larger products (micro-batch, fewer tensor ranks), no recomputation, a format with faster units";
+  if (ask("tensor cores idle while kernels run", 1.0 - use, 1.0 - least_utilisation)) {
+    e.bottleneck = fmt::format("low tensor-core utilisation: {} while kernels run", format_percent(use));
+    e.advice = "larger GEMMs (micro-batch, fewer tensor-parallel ranks), no recomputation, a faster number format";
     return;
   }
-  e.bottleneck = "arithmetic";
-  e.advice = "the GPUs are used as they should be: more or faster GPUs, or a smaller format";
+  e.bottleneck = "GPU compute";
+  e.advice = "the GPUs are well utilised: more or faster GPUs, or a faster number format";
 }
 
 double speed_of(const Result& result) {

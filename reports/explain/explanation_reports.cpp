@@ -14,7 +14,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr double worth_telling = 0.005;  ///< of the time or the throughput
+constexpr double least_change = 0.005;  ///< of the time or the throughput; smaller changes count as none
 
 std::string sets_of(const WhatIf& remedy) {
   std::string text;
@@ -29,21 +29,20 @@ std::string diagnosis_text(const Explanation& e) {
   if (e.path.empty()) return "";
   TextTable table("lrlrl");
   for (const Finding& f : e.path) {
-    table.add_row({f.question, percent_text(f.share), f.yes() ? "above" : "not above", percent_text(f.limit),
-                   f.yes() ? "◄" : ""});
+    table.add_row(
+        {f.question, percent_text(f.share), f.yes() ? "above" : "below", percent_text(f.limit), f.yes() ? "◄" : ""});
   }
-  return fmt::format("\nBottleneck: {}\n{}  What helps: {}\n", e.bottleneck, table.text(2),
-                     wrap(e.advice, page_width() - 14, 14));
+  return fmt::format("\nBottleneck: {}\n{}  Remedies: {}\n", e.bottleneck, table.text(2),
+                     wrap(e.advice, page_width() - 12, 12));
 }
 
-/// How all that follows is predicted, where that is not how the scenario is.
+/// The fidelity of everything below, where it is not the scenario's.
 std::string what_ifs_text(const Explanation& e) {
   if (!e.estimate) return "";
-  std::string text =
-      fmt::format("What follows is predicted by {}, and held against what that says of the scenario: {}.",
-                  name(e.estimate->fidelity), format_seconds(e.estimate->time()));
+  std::string text = fmt::format("Everything below uses fidelity {}, which predicts {} for this scenario.",
+                                 name(e.estimate->fidelity), format_seconds(e.estimate->time()));
   if (e.estimate->fidelity == Fidelity::estimate) {
-    text += fmt::format(" As if no two transfers met, that is; --what-ifs {} simulates them, which takes minutes.",
+    text += fmt::format(" Estimates ignore contention between transfers; --what-ifs {} simulates it, in minutes.",
                         name(e.result.fidelity));
   }
   return "\n" + wrap(text, page_width(), 0) + "\n";
@@ -52,15 +51,15 @@ std::string what_ifs_text(const Explanation& e) {
 std::string spread_text(const Explanation& e) {
   if (!e.spread) return "";
   const bool own = e.result.train() && e.result.train()->spread;
-  const std::string by = own ? "with the scenario's jitter"
-                             : fmt::format("were devices to differ by {} and messages by {} from step to step",
-                                           percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
-  const std::string text = fmt::format("P50 {} · P90 {} · P99 {}, {}.", format_seconds(e.spread->p50),
-                                       format_seconds(e.spread->p90), format_seconds(e.spread->p99), by);
-  return "\nBy chance\n" + paragraph(text);
+  const std::string jitter = own ? "the scenario's jitter"
+                                 : fmt::format("assumed jitter: compute {}, network {}",
+                                               percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
+  const std::string text = fmt::format("P50 {} · P90 {} · P99 {} ({})", format_seconds(e.spread->p50),
+                                       format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
+  return "\nStep-time percentiles\n" + paragraph(text);
 }
 
-/// The chain of tasks that the step waits for, by what it spends its time on.
+/// The critical path by kind of task.
 std::string path_text(const Explanation& e) {
   if (e.critical_path.empty()) return "";
   TextTable table("lrrl");
@@ -68,7 +67,7 @@ std::string path_text(const Explanation& e) {
     const double share = part.time / e.result.time();
     table.add_row({part.name, format_seconds(part.time), percent_text(share), bar(share, bar_width / 2)});
   }
-  return "\nThe chain of tasks that nothing else can hide\n" + table.text(2);
+  return "\nCritical path\n" + table.text(2);
 }
 
 std::string sensitivity_text(const Explanation& e) {
@@ -76,29 +75,29 @@ std::string sensitivity_text(const Explanation& e) {
   std::string without;
   for (const Sensitivity& s : e.sensitivities) {
     const double faster = s.faster / e.unchanged().time() - 1.0, slower = s.slower / e.unchanged().time() - 1.0;
-    if (std::max(std::abs(faster), std::abs(slower)) < worth_telling / 10.0) {
+    if (std::max(std::abs(faster), std::abs(slower)) < least_change / 10.0) {
       without += (without.empty() ? "" : ", ") + s.resource;
       continue;
     }
     table.add_row({s.resource, signed_percent(faster), signed_percent(slower), percent_text(s.share),
                    bar(s.share, bar_width / 2)});
   }
-  std::string text = fmt::format("\nWhat each resource is worth\n{}", table.text(2));
-  if (!without.empty()) text += "  No part in it: " + wrap(without, page_width() - 18, 18) + "\n";
+  std::string text = fmt::format("\nSensitivity (speed ±10 %)\n{}", table.text(2));
+  if (!without.empty()) text += "  No effect: " + wrap(without, page_width() - 13, 13) + "\n";
   return text;
 }
 
 std::string remedies_text(const Explanation& e) {
-  TextTable table("lrrl", {"change", "faster", e.result.train() ? "step" : "time", "--set"});
+  TextTable table("lrrl", {"change", "speed-up", e.result.train() ? "step time" : "time", "--set"});
   std::string same, worse, impossible;
   const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
   bool helps = false;
   for (const WhatIf& r : e.remedies) {
     if (!r.result) {
       impossible += fmt::format("    {}: {}\n", r.name, wrap(r.why_not, page_width() - 6, 6));
-    } else if (r.speedup < 1.0 - worth_telling) {
+    } else if (r.speedup < 1.0 - least_change) {
       add(worse, fmt::format("{} ({})", r.name, signed_percent(r.speedup - 1.0)));
-    } else if (r.speedup < 1.0 + worth_telling) {
+    } else if (r.speedup < 1.0 + least_change) {
       add(same, r.name);
     } else {
       const bool fits = !r.result->train() || r.result->train()->memory.fits();
@@ -109,14 +108,14 @@ std::string remedies_text(const Explanation& e) {
   }
   if (e.remedies.empty()) return "";
   std::string text =
-      "\nWhat would help, each by itself\n" + (helps ? table.text(2) : std::string("  nothing of what was tried\n"));
-  if (!same.empty()) text += "  No difference: " + wrap(same, page_width() - 17, 17) + "\n";
+      "\nSingle changes, fastest first\n" + (helps ? table.text(2) : std::string("  none of those tried is faster\n"));
+  if (!same.empty()) text += "  No effect: " + wrap(same, page_width() - 13, 13) + "\n";
   if (!worse.empty()) text += "  Slower: " + wrap(worse, page_width() - 10, 10) + "\n";
-  if (!impossible.empty()) text += "  Not possible here:\n" + impossible;
+  if (!impossible.empty()) text += "  Infeasible:\n" + impossible;
   return text;
 }
 
-/// Servers against rings, where both were predicted.
+/// Parameter servers against ring all-reduce, where both were predicted.
 std::string servers_text(const Explanation& e) {
   const TrainResult* servers = nullptr;
   const TrainResult* ring = nullptr;
@@ -128,21 +127,20 @@ std::string servers_text(const Explanation& e) {
   };
   look_at(e.unchanged(), true);
   for (const WhatIf& r : e.remedies) {
-    if (r.result) look_at(*r.result, r.name == "synchronisation by ring");
+    if (r.result) look_at(*r.result, r.name == "ring all-reduce");
   }
   if (servers == nullptr || ring == nullptr) return "";
   const ParameterServerResult& of = *servers->parameter_server;
   const Seconds bound = std::max({of.compute_bound, of.link_bound, of.server_bound});
-  const char* by = bound == of.compute_bound ? "the workers' computing"
+  const char* by = bound == of.compute_bound ? "compute on the workers"
                    : bound == of.link_bound  ? "the servers' links"
-                                             : "adding up on the servers";
+                                             : "summation on the servers";
   const bool faster = servers->samples_per_second > ring->samples_per_second;
   const std::string text = fmt::format(
-      "{} parameter server{} {} than {}: {} samples/s against {}. Alone, computing would take {}, the servers' "
-      "busiest "
-      "link {}, adding up {}: the pace is set by {}. Without servers {} of communication is exposed.",
+      "{} parameter server{} {} than {}: {} samples/s against {}. Lower bounds: compute {}, busiest server link {}, "
+      "summation {}. The bottleneck is {}. Without servers, {} of communication is exposed.",
       of.servers, of.servers == 1 ? " is" : "s are", faster ? "faster" : "slower",
-      ring == e.unchanged().train() ? "what the scenario does" : "a ring", format_count(servers->samples_per_second),
+      ring == e.unchanged().train() ? "this scenario" : "ring all-reduce", format_count(servers->samples_per_second),
       format_count(ring->samples_per_second), format_seconds(of.compute_bound), format_seconds(of.link_bound),
       format_seconds(of.server_bound), by, format_seconds(ring->breakdown.exposed_communication));
   return "\nParameter servers\n" + paragraph(text);
@@ -216,7 +214,7 @@ Figure to_figure(const Explanation& e) {
   for (const Sensitivity& s : e.sensitivities) {
     const double less = (s.faster / e.unchanged().time() - 1.0) * 100.0,
                  more = (s.slower / e.unchanged().time() - 1.0) * 100.0;
-    if (std::max(std::abs(less), std::abs(more)) < worth_telling * 10.0) continue;
+    if (std::max(std::abs(less), std::abs(more)) < least_change * 10.0) continue;
     faster.boxes.push_back({std::min(less, 0.0), std::max(less, 0.0), row - 0.35, row + 0.35});
     slower.boxes.push_back({std::min(more, 0.0), std::max(more, 0.0), row - 0.35, row + 0.35});
     panel.y.tics.push_back({row, s.resource});

@@ -17,15 +17,13 @@ namespace foretrain {
 
 namespace {
 
-constexpr double least_told = 0.001;  ///< of a link
+constexpr double least_link_utilisation = 0.001;  ///< of a link; below it is not printed
 constexpr std::string_view columns_explained =
-    "used: of what the link, the busiest of its kind, could carry in the whole time; in use: the moments in which a "
-    "transfer crosses it; meanwhile: of what it could carry then: near 100 % it holds its transfers up, below that "
-    "something else does.";
-constexpr std::size_t most_groups = 14;  ///< groups of links that are told
+    "utilisation: of the busiest link's capacity over the whole time; active: share of the time with a transfer on it; "
+    "while active: utilisation in that time. Near 100 % the link limits its transfers.";
+constexpr std::size_t most_groups = 14;  ///< printed groups of links
 
-/// Links whose names differ in numbers alone as one, told of the busiest; those that carry something, the busiest
-/// first.
+/// Links with traffic, busiest first. Links whose names differ only in numbers are one entry, that of the busiest.
 std::vector<LinkUse> busiest_first(const LinkUses& uses) {
   std::vector<LinkUse> order;
   std::map<std::string, std::size_t> place;
@@ -42,7 +40,7 @@ std::vector<LinkUse> busiest_first(const LinkUses& uses) {
     alike.links = links;
     alike.mean = mean;
   }
-  std::erase_if(order, [](const LinkUse& use) { return use.most < least_told; });
+  std::erase_if(order, [](const LinkUse& use) { return use.most < least_link_utilisation; });
   std::ranges::stable_sort(order, std::ranges::greater{}, &LinkUse::most);
   return order;
 }
@@ -91,24 +89,24 @@ std::vector<Series> empty_shades() {
 
 std::string waits_text(const LinkUses& uses) {
   constexpr std::size_t most_waits = 10;
-  TextTable table("llrr", {"ranks that are late", "ranks that wait", "time", "of all"});
-  std::size_t told = 0;
+  TextTable table("llrr", {"late ranks", "waiting ranks", "time", "share of step"});
+  std::size_t printed = 0;
   for (const Wait& wait : uses.waits) {
-    if (wait.time < least_told * uses.time || told == most_waits) break;
+    if (wait.time < least_link_utilisation * uses.time || printed == most_waits) break;
     table.add_row({wait.late, wait.waiting, format_seconds(wait.time), percent_text(wait.time / uses.time)});
-    ++told;
+    ++printed;
   }
-  return told == 0 ? "" : "\nWho waits for whom\n" + table.text(2);
+  return printed == 0 ? "" : "\nStragglers\n" + table.text(2);
 }
 
 }  // namespace
 
 std::string to_text(const LinkUses& uses) {
   const std::vector<LinkUse> order = busiest_first(uses);
-  std::string text = fmt::format("Links over {}, the busiest first{}\n", format_seconds(uses.time),
+  std::string text = fmt::format("Link utilisation over {}, busiest first{}\n", format_seconds(uses.time),
                                  uses.without_inside_layers ? ", without collectives inside layers" : "");
-  if (order.empty()) return text + "  nothing moves over any\n";
-  TextTable table("lrrrrl", {"link", "bandwidth", "used", "in use", "meanwhile", "by"});
+  if (order.empty()) return text + "  no traffic\n";
+  TextTable table("lrrrrl", {"link", "bandwidth", "utilisation", "active", "while active", "traffic"});
   for (std::size_t i = 0; i < std::min(order.size(), most_groups); ++i) {
     const LinkUse& use = order[i];
     const double in_use = use.in_use / uses.time;
@@ -117,7 +115,7 @@ std::string to_text(const LinkUses& uses) {
                    users_text(use)});
   }
   text += table.text(2);
-  if (order.size() > most_groups) text += fmt::format("  and {} more, less busy\n", order.size() - most_groups);
+  if (order.size() > most_groups) text += fmt::format("  and {} less utilised\n", order.size() - most_groups);
   return text + paragraph(columns_explained) + waits_text(uses);
 }
 
@@ -149,12 +147,12 @@ std::string to_json(const LinkUses& uses) {
 
 Figure to_figure(const LinkUses& uses) {
   std::vector<LinkUse> order = busiest_first(uses);
-  if (order.empty()) throw UsageError("nothing moves over any link: there is nothing to draw");
+  if (order.empty()) throw UsageError("no link carries traffic: nothing to draw");
   order.resize(std::min(order.size(), most_groups));
   const TimeUnit unit = time_unit(uses.time);
   const double end = uses.time / unit.size;
   constexpr int row_height = 24, width = 620;
-  Panel panel{.title = "how much of each link is used",
+  Panel panel{.title = "link utilisation",
               .width = width,
               .height = row_height * static_cast<int>(order.size()),
               .x = {.name = fmt::format("time ({})", unit.name), .high = end},
@@ -168,7 +166,7 @@ Figure to_figure(const LinkUses& uses) {
     double left = 0.0;
     for (std::size_t s = 0; s < order[i].slices.size(); ++s) {
       const double share = order[i].slices[s], right = slice * number(s + 1);
-      if (share >= least_told) {
+      if (share >= least_link_utilisation) {
         std::vector<Box>& boxes = panel.series[shade_of(share)].boxes;
         const bool goes_on = !boxes.empty() && boxes.back().low == row - 0.4 && boxes.back().right == left;
         if (goes_on) {

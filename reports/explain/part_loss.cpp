@@ -25,12 +25,11 @@ class Losses {
         reload_(reload) {}
 
   std::vector<WhatIf> all() {
-    goes_on("a GPU at half its speed", {{.node = 0, .gpu = 0, .link = "", .share = 0.5}});
+    goes_on("one GPU at half speed", {{.node = 0, .gpu = 0, .link = "", .share = 0.5}});
     if (cluster_.nodes > 1) {
-      if (cluster_.network.nics_per_node > 1)
-        goes_on("a network card", {{.node = 0, .card = 0, .link = "", .failed = true}});
+      if (cluster_.network.nics_per_node > 1) goes_on("one NIC", {{.node = 0, .card = 0, .link = "", .failed = true}});
       if (const auto* tree = std::get_if<FatTree>(&cluster_.network.fabric.shape)) add_switches(*tree);
-      restarts("a machine", 1);
+      restarts("one node", 1);
     }
     return std::move(losses_);
   }
@@ -55,8 +54,9 @@ class Losses {
     const int left = (cluster_.nodes - machines) * cluster_.gpus_per_node;
     const int replicas = left / gpus_of_replica / plan.expert * plan.expert;
     if (replicas < 1) {
-      losses_.push_back({.name = std::move(name),
-                         .why_not = fmt::format("no replica of {} is left", counted(gpus_of_replica, "GPU"))});
+      losses_.push_back(
+          {.name = std::move(name),
+           .why_not = fmt::format("the remaining nodes hold no replica of {}", counted(gpus_of_replica, "GPU"))});
     } else {
       const int used = replicas * gpus_of_replica, each = cluster_.gpus_per_node;
       const std::int64_t batch = train_.global_batch / plan.data * replicas;
@@ -73,10 +73,10 @@ class Losses {
     const int leaves = (cluster_.nodes + tree.nodes_per_leaf - 1) / tree.nodes_per_leaf;
     const int below = std::min(tree.nodes_per_leaf, cluster_.nodes);
     if (leaves > 1) add_spine(tree, leaves);
-    if (!tree.rails) return restarts("a leaf switch, with " + counted(below, "machine"), below);
+    if (!tree.rails) return restarts("one leaf switch with " + counted(below, "node"), below);
     std::vector<Fault> faults;
     for (int node = 0; node < below; ++node) faults.push_back({.node = node, .card = 0, .link = "", .failed = true});
-    goes_on("a leaf switch, with a card of " + counted(below, "machine"), faults);
+    goes_on("one leaf switch with one NIC of " + counted(below, "node"), faults);
   }
 
   /// Each leaf has one uplink to each spine; where they carry all together, the others carry what it did.
@@ -92,7 +92,7 @@ class Losses {
                                  : Fault{.link = name + "-spine", .share = (spines - 1.0) / spines});
       }
     }
-    goes_on(fmt::format("a spine switch, one of {}", spines), faults);
+    goes_on(fmt::format("one of {} spine switches", spines), faults);
   }
 
   const Scenario& scenario_;
@@ -106,19 +106,17 @@ double rate_of(const Result& result) { return result.train()->samples_per_second
 
 std::string restart_text(const Result& whole) {
   const TrainResult& train = *whole.train();
-  std::string text =
-      "Where machines are lost, training restarts on those that are left, each replica with the samples that it had";
+  std::string text = "Training restarts on the remaining nodes with the same samples per replica";
   if (!train.goodput) {
     return text +
-           "; with a spare machine it goes on as before. cluster.failures and train.checkpoint say how long a restart "
-           "takes.";
+           "; with a spare node, at full speed. cluster.failures and train.checkpoint give the length of a restart.";
   }
-  text += fmt::format(", after {}", format_seconds(train.goodput->recovery));
+  text += fmt::format(" after {} of detection and restart", format_seconds(train.goodput->recovery));
   if (train.goodput->every > 0) {
     const Seconds again = train.step_time * (0.5 * train.goodput->every) + train.goodput->unsafe;
-    text += fmt::format(" of noticing and restarting, and {} of steps to do again on average", format_seconds(again));
+    text += fmt::format(" and, on average, {} of lost steps", format_seconds(again));
   }
-  return text + "; with a spare machine it then goes on as before.";
+  return text + "; with a spare node, at full speed.";
 }
 
 }  // namespace
@@ -130,7 +128,7 @@ std::vector<WhatIf> part_losses(const Scenario& scenario, const Reload& reload) 
 
 std::string to_text(const Result& whole, const std::vector<WhatIf>& losses) {
   if (losses.empty()) return "";
-  TextTable table("llrr", {"part", "training", "step", "samples/s"});
+  TextTable table("llrr", {"failed part", "training", "step time", "samples/s"});
   const TrainResult& before = *whole.train();
   table.add_row({"none", "", format_seconds(before.step_time), format_count(before.samples_per_second)});
   std::string impossible;
@@ -141,16 +139,16 @@ std::string to_text(const Result& whole, const std::vector<WhatIf>& losses) {
       continue;
     }
     any_restarts = any_restarts || loss.lost_machines > 0;
-    table.add_row({loss.name, loss.lost_machines > 0 ? "restarts" : "goes on",
+    table.add_row({loss.name, loss.lost_machines > 0 ? "restarts" : "continues",
                    format_seconds(loss.result->train()->step_time) +
                        (loss.result->train()->memory.fits() ? "" : ", does not fit"),
                    signed_percent(rate_of(*loss.result) / rate_of(whole) - 1.0)});
   }
-  std::string text = fmt::format("{}  [{}]: what a part that fails costs until it is repaired\n", whole.scenario,
-                                 name(whole.fidelity)) +
-                     table.text(2);
+  std::string text =
+      fmt::format("{}  [{}]: cost of a failed part until its repair\n", whole.scenario, name(whole.fidelity)) +
+      table.text(2);
   if (any_restarts) text += paragraph(restart_text(whole));
-  if (!impossible.empty()) text += "  Training cannot go on without:\n" + impossible;
+  if (!impossible.empty()) text += "  Training stops without:\n" + impossible;
   return text;
 }
 

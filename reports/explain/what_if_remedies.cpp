@@ -4,6 +4,7 @@
 
 #include "model/base/words.hpp"
 #include "reports/explain/what_if.hpp"
+#include "reports/print/names.hpp"
 
 namespace foretrain {
 
@@ -28,24 +29,24 @@ void add_synchronisation(const Scenario& scenario, Remedies& list) {
   const Sync& sync = scenario.plan.sync;
   const bool replicas = replicas_of(scenario.plan) > 1, servers = sync.algorithm == SyncAlgorithm::parameter_server;
   const bool buckets = replicas && !servers && scenario.plan.zero < 3;
-  list.add(replicas && !servers && !sync.overlap, "gradients sent beside the backward pass",
+  list.add(replicas && !servers && !sync.overlap, "overlap of gradient reduction with the backward pass",
            {"plan.sync.overlap=true"});
-  list.add(buckets, "buckets of 100 MB", {"plan.sync.bucket=100 MB"});
-  list.add(buckets, "buckets of 5 MB", {"plan.sync.bucket=5 MB"});
-  list.add(replicas && sync.gradient_precision == Precision::fp32, "gradients sent in bf16",
+  list.add(buckets, "100 MB buckets", {"plan.sync.bucket=100 MB"});
+  list.add(buckets, "5 MB buckets", {"plan.sync.bucket=5 MB"});
+  list.add(replicas && sync.gradient_precision == Precision::fp32, "gradient reduction in bf16",
            {"plan.sync.gradient_precision=bf16"});
-  list.add(buckets, "PowerSGD of rank 4 for gradients", {"plan.sync.compression=powersgd(4)"});
+  list.add(buckets, "PowerSGD compression, rank 4", {"plan.sync.compression=powersgd(4)"});
   list.add(servers && sync.consistency == Sync::Consistency::synchronous, "asynchronous updates",
            {"plan.sync.consistency=asynchronous"});
-  list.add(servers, "twice the servers", {fmt::format("plan.sync.servers={}", 2 * sync.servers)});
+  list.add(servers, "2x parameter servers", {fmt::format("plan.sync.servers={}", 2 * sync.servers)});
   for (const char* algorithm : {"auto", "ring", "double_tree", "hierarchical", "halving_doubling"}) {
-    // A server's other keys would not suit a ring.
+    // The other keys of parameter servers do not apply to collectives.
     const char* form = servers ? "plan.sync={{ algorithm: {} }}" : "plan.sync.algorithm={}";
     list.add(replicas && scenario.plan.zero == 0 && algorithm != name(sync.algorithm),
-             fmt::format("synchronisation by {}", algorithm), {fmt::format(fmt::runtime(form), algorithm)});
+             fmt::format("{} all-reduce", spoken(algorithm)), {fmt::format(fmt::runtime(form), algorithm)});
   }
   list.add(replicas && scenario.plan.zero == 0 && !servers && scenario.plan.pipeline == 1,
-           "a parameter server on each machine",
+           "one parameter server per node",
            {"plan.sync.algorithm=parameter_server", "plan.sync.placement=cpu",
             fmt::format("plan.sync.servers={}", scenario.cluster.nodes)});
 }
@@ -57,48 +58,48 @@ void add_devices_work(const Scenario& scenario, const TrainWorkload& train, Reme
   list.add(!std::holds_alternative<NetworkConfig>(train.model.shape) && train.attention != AttentionKind::flash,
            "FlashAttention", {"workload.train.attention=flash"});
   const bool full = train.precision == Precision::fp32;
-  list.add(full && gpu.has_tensor_cores(Precision::tf32), "products in tf32", {"workload.train.precision=tf32"});
+  list.add(full && gpu.has_tensor_cores(Precision::tf32), "GEMMs in tf32", {"workload.train.precision=tf32"});
   list.add((full || train.precision == Precision::tf32) && gpu.has_tensor_cores(Precision::bf16), "training in bf16",
            {"workload.train.precision=bf16"});
   list.add((train.precision == Precision::bf16 || train.precision == Precision::fp16) &&
                gpu.has_tensor_cores(Precision::fp8),
            "training in fp8", {"workload.train.precision=fp8"});
-  list.add(train.recompute == Recompute::full, "recomputing attention alone", {"workload.train.recompute=selective"});
+  list.add(train.recompute == Recompute::full, "selective recomputation (attention only)",
+           {"workload.train.recompute=selective"});
   list.add(train.recompute != Recompute::none, "no recomputation", {"workload.train.recompute=none"});
-  list.add(true, "micro-batches of twice the samples",
-           {fmt::format("workload.train.micro_batch={}", 2 * train.micro_batch)});
-  list.add(true, "twice the micro-batches in a step",
+  list.add(true, "2x micro-batch size", {fmt::format("workload.train.micro_batch={}", 2 * train.micro_batch)});
+  list.add(true, "2x global batch",
            {fmt::format("workload.train.global_batch={}", 2 * train.global_batch)});
 }
 
 void add_plan(const Scenario& scenario, Remedies& list) {
   const Plan& plan = scenario.plan;
   const bool plain = plan.schedule == PipelineSchedule::one_forward_one_backward && plan.interleave == 1;
-  list.add(plan.pipeline > 1 && plain, "two model chunks per pipeline stage", {"plan.interleave=2"});
-  list.add(plan.pipeline > 1 && plain, "a zero-bubble schedule", {"plan.schedule=zero_bubble"});
+  list.add(plan.pipeline > 1 && plain, "interleaved pipeline, 2 chunks per stage", {"plan.interleave=2"});
+  list.add(plan.pipeline > 1 && plain, "zero-bubble schedule", {"plan.schedule=zero_bubble"});
   list.add(plan.tensor > 1 && !plan.sequence_parallel, "sequence parallelism", {"plan.sequence_parallel=true"});
   list.add(plan.tensor > 1 && plan.sequence_parallel && !plan.tensor_overlap,
-           "collectives of tensor ranks behind their products", {"plan.tensor_overlap=true"});
+           "overlap of tensor-parallel collectives with GEMMs", {"plan.tensor_overlap=true"});
   list.add(plan.pipeline > 1 && plan.data > 1 && !scenario.where.contains("plan.order"),
-           "stages on neighbouring GPUs, replicas far apart", {"plan.order=tensor-context-expert-pipeline-data"});
-  list.add(plan.zero == 3, "gradients divided, weights whole (ZeRO-2)", {"plan.zero=2"});
+           "pipeline stages on neighbouring GPUs", {"plan.order=tensor-context-expert-pipeline-data"});
+  list.add(plan.zero == 3, "ZeRO-2 instead of ZeRO-3", {"plan.zero=2"});
 }
 
 void add_hardware(const Scenario& scenario, Remedies& list) {
   const Network& network = scenario.cluster.network;
   const bool several = scenario.cluster.nodes > 1 && scenario.cluster.groups.empty();
-  list.add(several && network.oversubscription > 1.0, "a network without oversubscription",
+  list.add(several && network.oversubscription > 1.0, "no network oversubscription",
            {"cluster.network.oversubscription=1"});
-  list.add(several, "twice the network bandwidth",
+  list.add(several, "2x network bandwidth",
            {fmt::format("cluster.network.nic_bandwidth={} Gbit/s", network.nic_bandwidth.value() * 16e-9)});
 }
 
 void add_loading(const TrainWorkload& train, Remedies& list) {
   if (!train.loader) return;
   const DataLoader& loader = *train.loader;
-  list.add(true, "twice the loader's workers",
+  list.add(true, "2x loader workers",
            {fmt::format("workload.train.loader.workers={}", std::max(1, 2 * loader.workers))});
-  list.add(!loader.pinned, "page-locked memory for batches", {"workload.train.loader.pinned=true"});
+  list.add(!loader.pinned, "pinned memory for batches", {"workload.train.loader.pinned=true"});
 }
 
 }  // namespace
@@ -123,7 +124,7 @@ std::vector<WhatIf> remedies(const Scenario& scenario, const Reload& reload) {
     add_loading(*train, list);
   } else if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
     for (const char* algorithm : {"auto", "ring", "double_tree", "halving_doubling", "hierarchical"}) {
-      list.add(algorithm != name(scenario.plan.sync.algorithm), fmt::format("by {}", algorithm),
+      list.add(algorithm != name(scenario.plan.sync.algorithm), fmt::format("algorithm {}", spoken(algorithm)),
                {fmt::format("workload.collective.algorithm={}", algorithm)});
     }
     add_hardware(scenario, list);

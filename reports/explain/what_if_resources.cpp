@@ -108,7 +108,7 @@ void scale_host_memory(Scenario& scenario, double speed) {
 }
 
 using Scale = void (*)(Scenario&, double);
-/// How far measurements of it lie from what is predicted: nine of ten within this share.
+/// The 90 % interval of measurements around predictions of it.
 using Range = NotedNumber UncertaintyConstants::*;
 struct ScaledResource {
   const char* name;
@@ -116,14 +116,14 @@ struct ScaledResource {
   Range range;
 };
 constexpr std::array<ScaledResource, 9> resources = {
-    {{"arithmetic of the GPUs", scale_arithmetic, nullptr},
-     {"memory of the GPUs", scale_gpu_memory, nullptr},
+    {{"GPU compute", scale_arithmetic, nullptr},
+     {"GPU memory bandwidth", scale_gpu_memory, nullptr},
      {"NVLink", scale_links<LinkKind::nvlink, LinkKind::nvswitch>, &UncertaintyConstants::collective},
-     {"PCIe and sockets", scale_links<LinkKind::pcie, LinkKind::socket>, &UncertaintyConstants::collective},
+     {"PCIe and CPU sockets", scale_links<LinkKind::pcie, LinkKind::socket>, &UncertaintyConstants::collective},
      {"network bandwidth", scale_network, &UncertaintyConstants::between_nodes},
      {"network latency", scale_network_latency, &UncertaintyConstants::small_between_nodes},
-     {"dispatch on the host", scale_dispatch, &UncertaintyConstants::plain},
-     {"memory of the hosts", scale_host_memory, nullptr},
+     {"kernel dispatch on the CPU", scale_dispatch, &UncertaintyConstants::plain},
+     {"CPU memory bandwidth", scale_host_memory, nullptr},
      {"storage", scale_all_storage, nullptr}}};
 
 }  // namespace
@@ -138,7 +138,7 @@ std::vector<WhatIf> scaled_resources(const Scenario& scenario) {
   };
   for (const ScaledResource& resource : resources) add(resource.name, resource.scale);
   Scenario copy = scenario;
-  if (loader_of(copy) != nullptr) add("decoding and preparing samples", scale_loading);
+  if (loader_of(copy) != nullptr) add("sample preprocessing", scale_loading);
   return scaled;
 }
 

@@ -53,7 +53,7 @@ std::string text_at(const YamlNode& document, std::string_view key) {
 
 YamlNode catalogue_node(const std::string& name) {
   const YamlNode written = yaml_scalar(name, {"--like", 0, 0});
-  return resolve_preset(Field(written, ""), CatalogueSection::node);
+  return resolve_preset(Field(written, ""), Catalogue::node);
 }
 
 Gpu gpu_named(const std::string& name) {
@@ -216,11 +216,6 @@ void set_network(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
 std::optional<std::string> gpu_of_pci_device(std::string_view device) {
   const auto row = std::ranges::find(pci_rows, device, &PciRow::device);
   return row == std::end(pci_rows) ? std::nullopt : std::optional(std::string(row->gpu));
-}
-
-int capability_of(const std::string& gpu) {
-  const YamlNode name = yaml_scalar(gpu, {gpu, 0, 0});
-  return static_cast<int>(std::lround(read_gpu(Field(name, "gpu")).compute_capability * 10.0));
 }
 
 std::vector<std::string> gpus_of_capability(int sm, bool nvlink) {

@@ -10,6 +10,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/document_walk.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/overrides.hpp"
@@ -23,36 +24,6 @@ namespace foretrain {
 namespace {
 
 using Comments = std::map<std::string, std::string>;
-
-/// Among the mapping's keys and those of the variant that it chooses.
-const keys::Key* find_key(const keys::Mapping& known, const YamlNode& mapping, const std::string& name) {
-  const YamlEntry* decides = known.decides.empty() ? nullptr : mapping.find(known.decides);
-  const keys::Form form{.kind = keys::Form::Kind::mapping, .mapping = &known};
-  for (const keys::Key* key : keys::keys_of(form, decides != nullptr ? decides->value.scalar : "")) {
-    if (key->name == name) return key;
-  }
-  return nullptr;
-}
-
-/// What the keys below a mapping mean, by path.
-void add_meanings(const YamlNode& mapping, const keys::Mapping& known, const std::string& prefix, Comments& meanings) {
-  for (const YamlEntry& entry : mapping.entries) {
-    const keys::Key* key = find_key(known, mapping, entry.key);
-    if (key == nullptr) continue;
-    const std::string path = prefix + entry.key;
-    meanings[path] = key->meaning;
-    const auto forms = key->value.forms();
-    const auto form = std::ranges::find_if(forms, [](const keys::Form& one) { return one.mapping != nullptr; });
-    if (form == forms.end()) continue;
-    if (form->shape != keys::Form::Shape::by_name) {
-      add_meanings(entry.value, *form->mapping, path + ".", meanings);
-      continue;
-    }
-    for (const YamlEntry& named : entry.value.entries) {
-      add_meanings(named.value, *form->mapping, path + "." + named.key + ".", meanings);
-    }
-  }
-}
 
 /// What its links are, and a drawing of the tree that they make.
 std::string wiring_comments(const YamlNode& document) {
@@ -73,8 +44,14 @@ std::string wiring_comments(const YamlNode& document) {
 /// The node as a file: each key with its meaning behind it, the wiring as a tree above its links.
 std::string commented_node(const YamlNode& document) {
   Comments comments;
-  add_meanings(document, keys::node, "", comments);
-  std::erase_if(comments, [](const auto& comment) { return comment.first.starts_with("sources."); });
+  visit_mappings(document, keys::node, [&](const DocumentMapping& mapping) {
+    for (const YamlEntry& entry : mapping.node.entries) {
+      if (const keys::Key* key = mapping.key_of(entry)) comments[join_path(mapping.path, entry.key)] = key->meaning;
+    }
+  });
+  std::erase_if(comments, [](const auto& comment) {
+    return comment.first.starts_with("sources.") || comment.first.find('[') != std::string::npos;
+  });
   comments.erase("wiring");
   constexpr int column = 42;
   const std::string title = text_at(document, "name") +
@@ -96,7 +73,7 @@ class OwnNodeMaker {
  public:
   explicit OwnNodeMaker(const OwnNode& asked)
       : asked_(asked),
-        gpu_(catalogue_file(CatalogueSection::gpu, Field(yaml_scalar(asked.gpu, {"--gpu", 0, 0}), "")).stem().string()),
+        gpu_(catalogue_file(Catalogue::gpu, Field(yaml_scalar(asked.gpu, {"--gpu", 0, 0}), "")).stem().string()),
         figures_(gpu_named(gpu_)) {
     constexpr int most_of_one = 4;  // GPUs with sixteen lanes each, beside cards and disks
     if (asked_.sockets < 1) asked_.sockets = asked_.gpus > most_of_one ? 2 : 1;

@@ -139,6 +139,8 @@ void Settings::ignore_without_time(std::string_view tool) {
 #include "reports/import/settings.def"
 }
 
+bool Settings::any_understood() const { return std::ranges::find(understood_, true) != understood_.end(); }
+
 void Settings::leave_out_rest(Draft& draft) const {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     if (!understood_[i]) draft.leave_out(all_[i].where, named(all_[i]));
@@ -277,6 +279,14 @@ void set_offload(Settings& settings, Draft& draft, const std::string& optimizer,
 
 std::string finished_training(Settings& settings, Draft& draft, std::string_view tool) {
   settings.ignore_without_time(tool);
+  if (!settings.any_understood()) {
+    std::vector<std::string_view> known;
+    for (const SettingRow& row : setting_rows) {
+      if (row.group == tool && known.size() < 3) known.push_back(row.theirs);
+    }
+    throw ScenarioError(draft.nowhere(), "", fmt::format("none of {}'s settings", tool),
+                        fmt::format("its keys, as {}, …", fmt::join(known, ", ")));
+  }
   settings.leave_out_rest(draft);
   return finished_scenario(draft, tool);
 }

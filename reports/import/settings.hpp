@@ -34,6 +34,7 @@ class Settings {
   void ignore(std::string_view beginning);
   /// What says nothing about time or memory, by the tool's lines of settings.def.
   void ignore_without_time(std::string_view tool);
+  [[nodiscard]] bool any_understood() const;
   /// Puts those that nobody asked for among what the draft leaves out.
   void leave_out_rest(Draft& draft) const;
 

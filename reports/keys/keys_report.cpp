@@ -75,25 +75,6 @@ std::string without_numbers(std::string_view path) {
   return text;
 }
 
-/// Where a name can be looked up.
-std::string_view listing(keys::Catalogue catalogue) {
-  using enum keys::Catalogue;
-  switch (catalogue) {
-    case node:
-    case gpu:
-    case fabric:
-      return "foretrain hardware list";
-    case model:
-      return "foretrain models list";
-    case run:
-      return "foretrain scenarios list";
-    case trainer:
-      return "foretrain trainers list";
-    default:
-      return "";
-  }
-}
-
 void add_line(std::string& text, std::string_view what, const std::string& told) {
   if (told.empty()) return;
   text += fmt::format("  {:<10} {}\n", what, wrap(told, page_width() - 13, 13));
@@ -128,7 +109,7 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
     if (form.kind == Form::Kind::quantity) {
       add_line(text, "units", fmt::format("{}", fmt::join(family_of(form.unit).units, ", ")));
     }
-    if (const std::string_view list = listing(form.catalogue); !list.empty()) {
+    if (const std::string_view list = keys::row_of(form.catalogue).listing; !list.empty()) {
       add_line(text, "names", fmt::format("`{}`", list));
     }
     if (form.mapping != nullptr) add_line(text, "its keys", keys_below(form));

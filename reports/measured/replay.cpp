@@ -30,15 +30,14 @@ std::string waiting_cell(const HostMeasurement& run) {
 
 std::string replay_text(const std::vector<HostMeasurement>& runs) {
   const bool steps = std::ranges::any_of(runs, [](const HostMeasurement& run) { return run.waiting.has_value(); });
-  std::vector<std::string> header = {"run", "by", "ranks", "predicted", "measured", "spread", "error", "cores", ""};
-  if (steps) header.insert(header.begin() + 7, "waiting");
-  TextTable table(steps ? "llrrrrrrrl" : "llrrrrrrl", header);
+  std::vector<std::string> header = {"run", "ranks", "predicted", "measured", "spread", "error", "cores", ""};
+  if (steps) header.insert(header.begin() + 6, "waiting");
+  TextTable table(steps ? "lrrrrrrrl" : "lrrrrrrl", header);
   bool limited = false;
   for (const HostMeasurement& run : runs) {
     const bool busy = run.busy > busy_limit;
     limited = limited || busy;
     std::vector<std::string> row = {run.name,
-                                    run.executor,
                                     std::to_string(run.ranks),
                                     format_seconds(run.predicted),
                                     format_seconds(run.median()),
@@ -46,7 +45,7 @@ std::string replay_text(const std::vector<HostMeasurement>& runs) {
                                     signed_percent(run.error()),
                                     fmt::format("{:.0f} %", run.busy * 100.0),
                                     busy ? "*" : ""};
-    if (steps) row.insert(row.begin() + 7, waiting_cell(run));
+    if (steps) row.insert(row.begin() + 6, waiting_cell(run));
     table.add_row(std::move(row));
   }
   std::string text = "Predicted and measured: medians; spread is the distance of the quartiles";

@@ -12,19 +12,19 @@
 
 namespace foretrain {
 
-/// What CommunicationRatio::formula is, and why it differs from what is simulated.
+/// The formula of CommunicationRatio::formula, and what it leaves out.
 inline constexpr std::string_view communication_ratio_formula = "2·model/(bandwidth·batch·FLOPs)";
 inline constexpr std::string_view communication_ratio_leaves_out =
-    "the (n-1)/n of a ring, the time that every message takes whatever its size, the share of link and device peaks "
-    "that is reached, recomputation, and what compression saves; what overlaps is in neither";
+    "the (n-1)/n of a ring, latency per message, efficiency below the peaks of links and GPUs, recomputation and "
+    "compression. Neither counts overlap";
 
-/// "parameter server" for parameter_server: a word of scenarios as people write it.
+/// "parameter server" for parameter_server.
 inline std::string spoken(std::string word) {
   std::ranges::replace(word, '_', ' ');
   return word;
 }
 
-/// The parts of a step in the order in which tables and pictures show them: their names there and in JSON and CSV.
+/// The parts of a step in the order of tables and pictures, with their names there and in JSON and CSV.
 struct BreakdownPart {
   std::string_view name, key;
   Seconds Breakdown::*time;
@@ -33,11 +33,11 @@ inline constexpr std::array<BreakdownPart, 6> breakdown_parts = {
     {{"compute", "compute", &Breakdown::compute},
      {"exposed communication", "exposed_communication", &Breakdown::exposed_communication},
      {"pipeline bubble", "pipeline_bubble", &Breakdown::pipeline_bubble},
-     {"waiting for data", "data_stall", &Breakdown::data_stall},
+     {"data stall", "data_stall", &Breakdown::data_stall},
      {"host overhead", "host_overhead", &Breakdown::host_overhead},
      {"optimizer", "optimizer", &Breakdown::optimizer}}};
 
-/// The same of what fills a GPU's memory.
+/// The parts of GPU memory, likewise.
 struct FootprintPart {
   std::string_view name, key;
   Bytes MemoryFootprint::*size;

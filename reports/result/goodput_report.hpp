@@ -1,4 +1,4 @@
-// What failures leave of a training's time, what it takes in the end, and how unequal devices share it.
+// Goodput, length and cost of a training, and the batch split over unequal devices, as text.
 #pragma once
 
 #include <string>
@@ -7,11 +7,10 @@
 
 namespace foretrain {
 
-inline std::string likely(const std::string& low, const std::string& high) {
-  return "(likely " + low + " to " + high + ")";
-}
+/// "(90 % interval 683–968 ms)"; the lower end loses its unit where it is the upper's.
+std::string interval(const std::string& low, const std::string& high);
 
-/// "29.7 days (likely 25.9 days to 38.9 days)", "1.46 M USD (likely …)": of a training whose length, and price, is
+/// "29.7 days (90 % interval 25.9–38.9 days)", "1.46 M USD (90 % interval …)", of a training whose length, and price, is
 /// stated.
 std::string length_text(const TrainResult& train);
 std::string cost_text(const TrainResult& train);

@@ -374,6 +374,7 @@ void fields(auto& v, Is<Result> auto& result) {
   });
   v.derived("assumed", assumed_of(result));
   if_any(v, "settings", result.settings);
+  if_any(v, "resolved", result.resolved);
 }
 
 }  // namespace foretrain

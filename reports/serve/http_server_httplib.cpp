@@ -127,13 +127,13 @@ class Server : public httplib::Server {
  private:
   /// As the library does it, for one request that comes in time.
   bool process_and_close_socket(socket_t socket) override {
-    const bool answered =
-        httplib::detail::process_client_socket(socket, read_timeout_sec_, read_timeout_usec_, write_timeout_sec_,
-                                               write_timeout_usec_, [this](httplib::Stream& stream) {
-                                                 Timed timed(stream);
-                                                 bool closed = false;
-                                                 return process_request(timed, true, closed, nullptr);
-                                               });
+    const auto answer = [this](httplib::Stream& stream) {
+      Timed timed(stream);
+      bool closed = false;
+      return process_request(timed, true, closed, nullptr);
+    };
+    const bool answered = httplib::detail::process_client_socket(socket, read_timeout_sec_, read_timeout_usec_,
+                                                                 write_timeout_sec_, write_timeout_usec_, answer);
     ::shutdown(socket, SHUT_RDWR);
     ::close(socket);
     return answered;

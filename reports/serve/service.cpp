@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "model/base/own_file.hpp"
@@ -22,31 +24,26 @@ std::string text_of(const ordered_json& json) {
 
 /// Takes as long whatever the two have in common.
 bool is_same_secret(std::string_view one, std::string_view other) {
-  volatile unsigned char difference = one.size() == other.size() ? 0 : 1;
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    const char against = other.empty() ? '\0' : other[i % other.size()];
-    difference = static_cast<unsigned char>(difference | (one[i] ^ against));
+  volatile std::size_t difference = one.size() ^ other.size();
+  for (std::size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
+    difference = difference | static_cast<unsigned char>(one[i] ^ other[i]);
   }
   return difference == 0;
 }
 
 /// "localhost:8642" → "localhost".
 std::string without_port(const std::string& host) {
-  const std::size_t colon = host.rfind(':');
-  const std::size_t bracket = host.rfind(']');
-  const bool has_port = colon != std::string::npos && (bracket == std::string::npos || bracket < colon);
-  return host.substr(0, has_port ? colon : std::string::npos);
+  const std::size_t end = host.find_last_not_of("0123456789");
+  return host.substr(0, end != std::string::npos && host[end] == ':' ? end : std::string::npos);
 }
 
-bool is_known(const Access& access, const std::string& authorization) {
-  constexpr std::string_view scheme = "Bearer ";
-  return !access.token ||
-         (authorization.starts_with(scheme) && is_same_secret(authorization.substr(scheme.size()), *access.token));
+bool is_known(const std::optional<std::string>& token, const std::string& authorization) {
+  return !token || is_same_secret(authorization, "Bearer " + *token);
 }
 
 /// Pages of other sites make browsers send requests, too, in the user's name.
-std::optional<HttpAnswer> refusal(const HttpRequest& request, const Access& access) {
-  if (access.loopback_only && !is_loopback(without_port(request.host))) {
+std::optional<HttpAnswer> refusal(const HttpRequest& request, bool loopback_only) {
+  if (loopback_only && !is_loopback(without_port(request.host))) {
     return complaint(403, fmt::format("this machine is not called \"{}\"", shortened(request.host, 60)),
                      "the address that `foretrain serve` says");
   }
@@ -59,21 +56,22 @@ std::optional<HttpAnswer> refusal(const HttpRequest& request, const Access& acce
   return std::nullopt;
 }
 
-struct StatusRow {
-  int status;
-  const char *error, *remedy;
-};
-constexpr StatusRow status_rows[] = {
-    {405, "nothing is done by this method here", "GET, or POST /predict with a scenario as the body"},
-    {411, "the request does not say how long its body is", "the header Content-Length"},
-    {413, "the request is too large", "a scenario of at most 1 MiB"},
-    {414, "the address is too long", "POST /predict, with the scenario as the body"},
-    {415, "a body that is packed", "the scenario itself: curl --data-binary @FILE"},
-    {500, "the server cannot answer", "ask again in a while"}};
+const std::map<int, const char*> complaints = {
+    {405, "nothing is done by this method here; GET, or POST /predict with a scenario as the body"},
+    {411, "the request does not say how long its body is; the header Content-Length"},
+    {413, "the request is too large; a scenario of at most 1 MiB"},
+    {414, "the address is too long; POST /predict, with the scenario as the body"},
+    {415, "a body that is packed; the scenario itself: curl --data-binary @FILE"},
+    {500, "the server cannot answer; ask again in a while"}};
 
 }  // namespace
 
-HttpAnswer complaint(int status, const std::string& error, const std::string& remedy) {
+HttpAnswer complaint(int status, std::string error, std::string remedy) {
+  const std::size_t end = remedy.empty() ? error.find("; ") : std::string::npos;
+  if (end != std::string::npos) {
+    remedy = error.substr(end + 2);
+    error.resize(end);
+  }
   return {status, text_of({{"error", error}, {"remedy", remedy}})};
 }
 
@@ -87,16 +85,11 @@ HttpAnswer complaint(const ScenarioError& error) {
   return {400, text_of(json)};
 }
 
-HttpAnswer complaint(int status, const std::string& text) {
-  const std::size_t end = text.find("; ");
-  return complaint(status, text.substr(0, end), end == std::string::npos ? "" : text.substr(end + 2));
-}
-
 HttpAnswer complaint_of_status(int status) {
-  for (const StatusRow& row : status_rows) {
-    if (row.status == status) return complaint(status, row.error, row.remedy);
-  }
-  return complaint(status, "the request cannot be read", "GET or POST by HTTP/1.1, sent whole and without pauses");
+  const auto known = complaints.find(status);
+  return complaint(status, known != complaints.end()
+                               ? known->second
+                               : "the request cannot be read; GET or POST by HTTP/1.1, sent whole and without pauses");
 }
 
 bool is_loopback(const std::string& host) {
@@ -105,16 +98,16 @@ bool is_loopback(const std::string& host) {
          (name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string::npos);
 }
 
-HttpAnswer answer_to(const HttpRequest& request, const Access& access,
-                     const std::function<HttpAnswer(const HttpRequest& request)>& ask) {
-  if (std::optional<HttpAnswer> refused = refusal(request, access)) return *refused;
+std::optional<HttpAnswer> own_answer(const HttpRequest& request, bool loopback_only,
+                                     const std::optional<std::string>& token) {
+  if (std::optional<HttpAnswer> refused = refusal(request, loopback_only)) return refused;
   const bool posts = request.method == "POST";
-  if (!posts && request.path == "/") return {200, std::string(prediction_page()), "text/html; charset=utf-8"};
-  if (!is_known(access, request.authorization)) {
-    return complaint(401, "no token, or a wrong one", "the header \"Authorization: Bearer TOKEN\"");
+  if (!posts && request.path == "/") return HttpAnswer{200, std::string(prediction_page()), "text/html; charset=utf-8"};
+  if (!is_known(token, request.authorization)) {
+    return complaint(401, "no token, or a wrong one; the header \"Authorization: Bearer TOKEN\"");
   }
-  if (!posts && request.path == "/schema") return {200, result_schema()};
-  return posts && request.path != "/predict" ? complaint_of_status(405) : ask(request);
+  if (!posts && request.path == "/schema") return HttpAnswer{200, result_schema()};
+  return posts && request.path != "/predict" ? std::optional(complaint_of_status(405)) : std::nullopt;
 }
 
 bool serve_http(const HttpService& service) {

@@ -1,9 +1,4 @@
-// What the server answers to whom. Of the addresses:
-//   GET /                     the page
-//   GET /predict?scenario=NAME&set=KEY=VALUE&fidelity=estimate
-//   POST /predict             a scenario as YAML, or {"scenario", "set", "fidelity"} as JSON
-//   GET /scenarios, /models, /hardware; /scenarios/NAME, the file
-//   GET /schema               of results
+// What the server answers to whom; reports/docs/serve.md lists the addresses.
 #pragma once
 
 #include <functional>
@@ -19,8 +14,7 @@ namespace foretrain {
 
 struct HttpAnswer {
   int status = 200;
-  std::string body;
-  std::string type = "application/json";
+  std::string body, type = "application/json";
 };
 
 struct HttpRequest {
@@ -34,9 +28,8 @@ struct HttpRequest {
 struct HttpService {
   std::string host;
   int port = 0;  ///< 0: any that is free
-  std::function<HttpAnswer(const HttpRequest&)> answer;
-  /// The answer to a refused request, by its status.
-  std::function<HttpAnswer(int status)> complain;
+  std::function<HttpAnswer(const HttpRequest& request)> answer;
+  std::function<HttpAnswer(int status)> complain;  ///< the answer to a refused request
   std::function<void(int port)> listening;
 };
 
@@ -45,22 +38,16 @@ struct HttpService {
 /// cannot be loaded.
 bool serve_http(const HttpService& service);
 
-struct Access {
-  bool loopback_only = true;         ///< only this machine's own names are right in Host
-  std::optional<std::string> token;  ///< who does not know it gets the page alone
-};
-
-/// `ask` answers what passes the checks of access and is neither the page nor the schema.
-HttpAnswer answer_to(const HttpRequest& request, const Access& access,
-                     const std::function<HttpAnswer(const HttpRequest& request)>& ask);
+/// Refusals, the page and the schema; nothing: a process is to be asked. `loopback_only`: only this machine's own names
+/// are right in Host. Who does not know the token gets the page alone.
+std::optional<HttpAnswer> own_answer(const HttpRequest& request, bool loopback_only,
+                                     const std::optional<std::string>& token);
 
 /// An answer that says what is wrong, and what would be right, as JSON: {"error", "file", "line", "column", "key",
-/// "remedy"}; of places only what is known.
-HttpAnswer complaint(int status, const std::string& error, const std::string& remedy);
+/// "remedy"}; of places only what is known. Without a remedy the text is "what is wrong; what would be right".
+HttpAnswer complaint(int status, std::string error, std::string remedy = "");
 /// The same of bad input: status 400.
 HttpAnswer complaint(const ScenarioError& error);
-/// The same of a text "what is wrong; what would be right".
-HttpAnswer complaint(int status, const std::string& text);
 /// What is wrong with a request that is no HTTP, too large or too long, or of another method.
 HttpAnswer complaint_of_status(int status);
 

@@ -69,7 +69,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
   table.add_rule();
   std::vector<std::string> sums = {"sum"};
   for (const MemoryTimeline::Moment* moment : columns) sums.push_back(format_bytes(moment->parts.total()));
-  sums.emplace_back("peak, of the capacity");
+  sums.emplace_back("of capacity");
   table.add_row(sums);
   return table.text(page_indent);
 }
@@ -99,21 +99,21 @@ std::string to_text(const MemoryReport& report) {
   const MemoryFootprint& m = report.footprint;
   const MemoryTimeline& timeline = report.timeline;
   std::string text = report.scenario + "\n\n";
-  text += wrap(fmt::format("Memory of the fullest GPU (pipeline stage {}): {}, {} of {} ({})", timeline.stage + 1,
-                           m.fits_gpu() ? "fits" : verdict(m), format_bytes(m.total()), format_bytes(m.capacity),
-                           report.gpu),
-               page_width(), 2) +
-          "\n";
+  text +=
+      wrap(fmt::format("Peak GPU memory: {} of {} ({}) on {}, pipeline stage {}", format_bytes(m.total()),
+                       format_bytes(m.capacity), m.fits_gpu() ? "fits" : verdict(m), report.gpu, timeline.stage + 1),
+           page_width(), 2) +
+      "\n";
   if (m.host > Bytes(0.0)) {
-    text += fmt::format("Host memory of a node: {}, {} of {}\n", m.fits_host() ? "fits" : "DOES NOT FIT",
-                        format_bytes(m.host), format_bytes(m.host_capacity));
+    text += fmt::format("CPU memory per node: {} of {} ({})\n", format_bytes(m.host), format_bytes(m.host_capacity),
+                        m.fits_host() ? "fits" : "DOES NOT FIT");
   }
-  text += fmt::format("Peak: {}\n\nFullest moment of each phase\n{}\n", when(timeline.moments[timeline.peak]),
+  text += fmt::format("Peak at: {}\n\nPeak memory per phase\n{}\n", when(timeline.moments[timeline.peak]),
                       phase_table(timeline));
   if (report.largest_micro_batch > 0) {
-    text += fmt::format("Largest micro-batch that fits: {} ({} now)\n", report.largest_micro_batch, report.micro_batch);
+    text += fmt::format("Largest micro-batch that fits: {} (now {})\n", report.largest_micro_batch, report.micro_batch);
   } else {
-    text += fmt::format("No micro-batch fits ({} now)\n", report.micro_batch);
+    text += fmt::format("No micro-batch fits (now {})\n", report.micro_batch);
   }
   for (const std::string& remedy : report.remedies) text += capitalised(remedy) + "\n";
   return text;

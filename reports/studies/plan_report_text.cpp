@@ -104,7 +104,7 @@ std::string chance_text(const PlanOdds& odds) {
                      100.0 * odds.regret);
 }
 
-/// "arithmetic of the GPUs ±8 %": what one standard deviation comes to.
+/// "GPU compute ±8 %": what one standard deviation comes to.
 std::string unknowns_text(const PlanReport& report, double Unknown::*what) {
   std::string text;
   for (const Unknown& one : report.unknowns) {

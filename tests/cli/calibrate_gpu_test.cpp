@@ -98,22 +98,6 @@ TEST_CASE("Any of the parts that were measured will do, in folders or packed as 
                 {"measurements of another machine (Synthetic 6000)"});
 }
 
-TEST_CASE("Sweeps and validations take a calibration as well") {
-  const TemporaryFolder folder;
-  const std::string output = folder.file("calibration.json"), node = folder.file("node.yaml");
-  output_of({"calibrate", "--from", measured_folder(folder), "-o", output, "--hardware", node});
-  const std::string table = folder.file(
-      "cases.csv",
-      "case,cluster.node,workload.operator.kind,workload.operator.elements,workload.operator.precision,measured.time\n"
-      "large," +
-          node + ",elementwise,1073741824,fp32,21.48 ms\n");
-  output_of({"validate", "--cases", table, "--calibration", output, "--bar", "2"});
-  CHECK(run_program({"validate", "--cases", table, "--bar", "2"}).status == 1);
-  const std::string out = folder.file("out.csv");
-  output_of({"sweep", "--cases", table, "--calibration", output, "-o", out});
-  CHECK_THAT(read_text_file(out), Catch::Contains("large"));
-}
-
 TEST_CASE("Where there is a GPU it is measured first; its status decides what follows") {
   const TemporaryFolder folder;
   const std::string raw = measured_folder(folder), output = folder.file("out.json");

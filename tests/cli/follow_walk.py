@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-MOST_FILES = 15
+MOST_FILES = 9
 
 root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 program = os.path.abspath(sys.argv[1])

@@ -7,15 +7,6 @@ namespace {
 const std::string samples = FORETRAIN_SOURCE_DIR "/tests/import/data/";
 }
 
-TEST_CASE("an imported scenario is predicted as it stands") {
-  const TemporaryFolder folder;
-  const std::string scenario = folder.file("imported.yaml");
-  output_of({"import", "torchtitan", samples + "torchtitan_llama3_8b.toml", "-o", scenario});
-  const auto predicted = run_program({"predict", scenario, "--fidelity", "estimate"});
-  CHECK(predicted.status == 0);
-  CHECK_THAT(predicted.output, Catch::Contains("Step time"));
-}
-
 TEST_CASE("an imported machine is a scenario's node") {
   const TemporaryFolder folder;
   const std::string node = folder.file("node.yaml");

@@ -91,27 +91,12 @@ TEST_CASE("Goodput over the interval is told and drawn beside the formula, laten
   }
 }
 
-TEST_CASE("A breakdown has one bar per value") {
-  const TemporaryFolder folder;
-  CHECK_THAT(drawn_twice(with({"plot", "breakdown", folder.file("small.yaml", small_step), "--vary",
-                               "plan.sync.algorithm=ring,naive"},
-                              estimated)),
-             Catch::Contains(">naive<"));
-}
-
 TEST_CASE("A sweep of buckets is printed with its best value and drawn") {
   const TemporaryFolder folder;
   check_has(output_of({"plot", "sweep", folder.file("small.yaml", small_step), "--vary",
                        "plan.sync.bucket=1 MB,25 MB,1000 MB", "--fidelity", "estimate", "-o", folder.file("out.svg")}),
             {"step is shortest at", "exposed communication"});
   CHECK_THAT(text_of(folder.file("out.svg")), Catch::Contains("gradient bucket"));
-}
-
-TEST_CASE("A second key of a sweep makes a curve for each of its values") {
-  const TemporaryFolder folder;
-  CHECK_THAT(output_of({"plot", "sweep", folder.file("small.yaml", small_step), "--vary", "plan.sync.bucket=1 MB,1 GB",
-                        "--vary", "plan.sync.compression=none,powersgd(2)", "--fidelity", "estimate"}),
-             Catch::Contains("powersgd(2) is shortest at"));
 }
 
 TEST_CASE("A sweep needs names or numbers of one unit for its axis, and points that can be predicted") {
@@ -124,13 +109,6 @@ TEST_CASE("A sweep needs names or numbers of one unit for its axis, and points t
   CHECK(sweep("plan.sync.bucket=1 MB,1 s").status == 2);
   CHECK(sweep("plan.sync.bucket=1 MB,0.001 GB").status == 2);
   CHECK(sweep("workload.train.micro_batch=7,8").status == 1);
-}
-
-TEST_CASE("Only training can be plotted") {
-  const TemporaryFolder folder;
-  CHECK(run_program({"plot", "scaling", ring_of_four}).status == 2);
-  CHECK(run_program({"plot", "breakdown", ring_of_four, "-o", folder.file("out.svg")}).status == 2);
-  CHECK_FALSE(std::filesystem::exists(folder.file("out.svg")));
 }
 
 TEST_CASE("A map of rings and parameter servers is made from what sweeps wrote") {
@@ -158,25 +136,6 @@ TEST_CASE("A map of rings and parameter servers is made from what sweeps wrote")
   check_refused({"plot", "map", rings, servers, "--x", "cluster.price"},
                 {"rings.csv: there is no column cluster.price"});
   CHECK(run_program({"plot", "map", folder.file("missing.csv")}).status == 2);
-}
-
-TEST_CASE("A map is made of a training sweep over the axes that are named") {
-  const TemporaryFolder folder;
-  const auto sweep_to = [&](const std::string& name, const std::vector<std::string>& more) {
-    output_of(
-        with(with({"sweep", "servers-map-training", "--vary", "cluster.network.nic_bandwidth=10 Gbit/s,100 Gbit/s",
-                   "--vary", "workload.train.global_batch=64,128", "-o", folder.file(name)},
-                  estimated),
-             more));
-    return folder.file(name);
-  };
-  const std::string ring = sweep_to("ring.csv", {"--set", "plan.sync.algorithm=ring"});
-  const std::string servers = sweep_to(
-      "servers.csv", {"--set", "plan.sync.algorithm=parameter_server", "--set", "plan.sync.placement=colocated"});
-  CHECK_THAT(
-      output_of({"plot", "map", ring, servers, "--y", "workload.train.global_batch", "-o", folder.file("map.svg")}),
-      Catch::Contains("8 predictions") && Catch::Contains("samples of a step"));
-  CHECK_THAT(text_of(folder.file("map.svg")), Catch::Contains("network speed (Gbit/s)"));
 }
 
 TEST_CASE("Scaling fills nodes as far as the scenario uses them") {

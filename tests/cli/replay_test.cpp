@@ -86,9 +86,4 @@ TEST_CASE("A picture of replays needs measurements of hosts") {
   CHECK_THAT(run_program({"plot", "replay", empty, "-o", picture}).errors, Catch::Contains("foretrain replay -o"));
 }
 
-TEST_CASE("The scenarios of replays are predicted like all others") {
-  // 2 x 3/4 x 16 MB over 1 Gbit/s x 1448/1514: 200.7 ms, and six times 25 us.
-  CHECK_THAT(output_of({"predict", "replay-ring-4"}), Catch::Contains("201 ms"));
-}
-
 }  // namespace foretrain::test

@@ -149,17 +149,6 @@ TEST_CASE("Progress tells rate and time left; Ctrl-C ends it at once, with nothi
   CHECK(std::filesystem::exists(table + ".partial"));
 }
 
-TEST_CASE("A scenario comes from standard input as from a file; its errors have their place") {
-  setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1);
-  const FilterResult good = run_filter({FORETRAIN_PROGRAM, "predict", "-", "--fidelity", "estimate"}, small_step);
-  CHECK(good.status == 0);
-  CHECK_THAT(good.output, Catch::StartsWith("small step  [estimate]"));
-  const FilterResult bad =
-      run_filter({FORETRAIN_PROGRAM, "predict", "-"}, "cluster: { node: dgx-a100-80gb, nods: 2 }\n");
-  CHECK(bad.status == 2);
-  CHECK_THAT(bad.errors, Catch::Contains("/dev/stdin:1:33: cluster.nods: unknown key"));
-}
-
 TEST_CASE("Predictions are written as a table, and to a file in the format of its name") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_step);

@@ -54,18 +54,6 @@ TEST_CASE("A case that cannot be predicted is listed and counted, and fails the 
   CHECK_THAT(run_program({"validate", "--cases", cases}).output, Catch::Contains("1 of 2 measurements"));
 }
 
-TEST_CASE("Anchored, a group that is uniformly slower than predicted has no error left") {
-  const TemporaryFolder folder;
-  const std::string cases = folder.file("cases.csv",
-                                        "case,group,base,workload.collective.size,measured.time\n"
-                                        "a,rings,sync-ring-4,160 MB,30 ms\nb,rings,sync-ring-4,320 MB,60 ms\n");
-  const FilterResult result = run_program({"validate", "--cases", cases, "--anchor", "1", "--json"});
-  const json report = json::parse(result.output);
-  CHECK(report["overall"]["n"] == 1);
-  CHECK(report["overall"]["mape"].get<double>() == Approx(0.0).margin(0.01));
-  CHECK(report["groups"]["rings"]["factor"].get<double>() == Approx(2.0).epsilon(0.01));
-}
-
 TEST_CASE("Anchored by a step of its model, a case is slower by what it computes, and others stay as they are") {
   // LeNet's step of one process was measured to take twice as long as predicted, so computing takes twice as long; of a
   // step between two hosts that is less, as they also wait for the network. The MLP has no anchor and keeps its error.

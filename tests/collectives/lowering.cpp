@@ -57,23 +57,6 @@ TEST_CASE("one rank alone has nothing to do") {
   }
 }
 
-TEST_CASE("time never falls as bytes grow") {
-  const Topology topology(cluster_of(dgx1_node(), 2));
-  for (const SyncAlgorithm algorithm : explicit_algorithms()) {
-    for (const int ranks : {3, 8, 16}) {
-      double previous = 0.0;
-      for (double bytes = 1.0; bytes < 1e9; bytes *= 1.7) {
-        CollectiveCall call = call_of(algorithm, Bytes(bytes), iota(ranks));
-        call.servers = 3;
-        const double time = milliseconds(call, topology);
-        INFO(static_cast<int>(algorithm) << " with " << ranks << " ranks, " << bytes << " B");
-        CHECK(time >= previous);
-        previous = time;
-      }
-    }
-  }
-}
-
 TEST_CASE("groups that share a link slow each other down, others do not") {
   const Topology pcie(cluster_of(pcie_switch_node(4, 16.0_GBps)));
   CollectiveCall pairs = call_of(SyncAlgorithm::ring, 160.0_MB, {0, 1});

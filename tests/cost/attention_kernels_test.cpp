@@ -64,22 +64,6 @@ TEST_CASE("A block that is alone on its multiprocessor waits for its first softm
         Approx(prepared + 128.0 * 128.0 * shorter + moved).epsilon(1e-6));
 }
 
-TEST_CASE("Products of probabilities take less of the board's power") {
-  // Of two products one is of probabilities: with nothing for it, half of the energy is left, of five four.
-  const Machine& m = machine("dgx-b200");
-  Attention work = causal(AttentionKind::flash, 8, 64, 16384);
-  Machine spared = m;
-  spared.calibration.power.probability_share = NotedNumber(0.0);
-  Machine half = m;
-  half.calibration.power.probability_share = NotedNumber(1.0);
-  half.gpu.board_power_watts *= 2.0;
-  CHECK(spared.time(work, Precision::bf16).value() == Approx(half.time(work, Precision::bf16).value()));
-  CHECK(spared.time(work, Precision::bf16) < m.time(work, Precision::bf16));
-  work.backward = true;
-  half.gpu.board_power_watts *= 1.25 / 2.0;
-  CHECK(spared.time(work, Precision::bf16).value() == Approx(half.time(work, Precision::bf16).value()));
-}
-
 TEST_CASE("An engine prepares its attention by a kernel that reads and writes the operands once") {
   const Machine& m = machine("dgx-h100");
   Attention work = causal(AttentionKind::flash, 64, 32, 1024);
@@ -128,21 +112,6 @@ TEST_CASE("FlashAttention-3 beside a cache splits keys where there are too few b
   };
   CHECK(extra(causal(AttentionKind::flash_3, 1, 1, 512)) > 0.0);
   CHECK(extra(causal(AttentionKind::flash_3, 1, 4, 4096)) > 0.0);
-}
-
-TEST_CASE("An engine's kernels before Hopper read twice as much from shared memory and wait for the softmax") {
-  // 16 queries a warp: 512 / 16 bytes a score at 128 a clock are as long as the products at 2,048 operations a clock.
-  const Machine& m = machine("dgx-a100-80gb");
-  const double score = 0.25 + m.calibration.attention.exposed_share * 0.25 + 1.0 / 16.0 + instruction_clocks(m);
-  Attention work = causal(AttentionKind::flash, 4, 64, 16384);
-  work.cached = true;
-  const double rate = 512.0 / score * m.gpu.sms * m.gpu.boost_clock.value();
-  const OperatorCost cost = m.cost(work, Precision::bf16);
-  CHECK(cost.flops / cost.device / FlopsPerSecond(rate) == Approx(0.95).epsilon(0.01));  // preparation, edges, the tail
-  CHECK(attention_kernel(work, Precision::bf16, m.gpu) == AttentionKind::flash);
-  work.cached = false;
-  CHECK(attention_kernel(work, Precision::bf16, m.gpu) == AttentionKind::flash_2);
-  CHECK(m.time(work, Precision::bf16) < 0.85 * cost.device);
 }
 
 TEST_CASE("Where the exponentials decide, Blackwell Ultra's units are worth their number") {

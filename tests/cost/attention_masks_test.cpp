@@ -99,22 +99,6 @@ TEST_CASE("A block-sparse mask that keeps all blocks is none; time grows with wh
   }
 }
 
-TEST_CASE("One block a head, the schedule of FlashAttention-1's paper, starves the device") {
-  // 16 heads on 108 multiprocessors: 16/108 of the device, where 27 blocks a head (432 = 4 · 108) fill it.
-  Attention work = square(AttentionKind::flash_1, 16384);
-  work.batch = 1;
-  const auto compute = [&](int splits) {
-    work.splits = splits;
-    return machine("dgx-a100-80gb").cost(work, Precision::fp16);
-  };
-  const OperatorCost filled = compute(0), starved = compute(1);
-  // The partial outputs pass through memory all the same.
-  const Seconds traffic = filled.bytes / (machine("dgx-a100-80gb").gpu.memory_bandwidth * 0.86);
-  CHECK((starved.device - traffic) / (filled.device - traffic) == Approx(108.0 / 16.0).epsilon(0.02));
-  // The benchmark measured 83 TFLOP/s forward and backward at this length; 16/108 of the peak is 46.
-  CHECK(starved.flops / starved.device < FlopsPerSecond(46e12));
-}
-
 TEST_CASE("What a kind means on a GPU") {
   using enum AttentionKind;
   struct Row {

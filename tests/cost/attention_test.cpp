@@ -46,14 +46,6 @@ TEST_CASE("One head cannot fill the device") {
   CHECK(seconds("dgx-a100-80gb", work) > 15 * one);
 }
 
-TEST_CASE("Standard attention of a Megatron layer's rank: 1.3 ms") {
-  // 22 B model: 4 sequences of 2048, 64 heads of 96 over 8 ranks; recomputing the attention core adds 1.3 ms to the
-  // layer (arXiv 2205.05198, Table 4: 20.9 - 19.6 ms). Its source is printed to 0.1 ms.
-  Attention work = test::attention(AttentionKind::standard, 4, 8, 2048, 96, true);
-  work.dropout = work.fused_softmax = true;
-  CHECK(seconds("dgx-a100-80gb", work) * 1e3 == Approx(1.3).epsilon(0.1));
-}
-
 TEST_CASE("Time never falls as attention grows") {
   for (const char* node : {"dgx1-v100-16gb", "dgx-a100-80gb", "dgx-h100"}) {
     for (const AttentionKind kind : test::attention_kinds) {
@@ -78,18 +70,6 @@ TEST_CASE("Time never falls as attention grows") {
       }
     }
   }
-}
-
-TEST_CASE("FlashAttention-2 gains nothing from Blackwell's tensor memory, the architecture's own kernels do") {
-  // Warps multiply as fast per multiprocessor and clock as on Hopper: 148 multiprocessors at 1,965 MHz against 132 at
-  // 1,980 are 1.11 times as fast. Its own kernels have 2.27 times the rate, less what softmax takes.
-  Attention work = test::attention(AttentionKind::flash_2, 1, 32, 16384, 128, true);
-  const auto gain = [&] {
-    return machine("dgx-h100").time(work, Precision::bf16) / machine("dgx-b200").time(work, Precision::bf16);
-  };
-  CHECK(gain() == Approx(1.11).epsilon(0.05));
-  work.kind = AttentionKind::flash;
-  CHECK(gain() > 1.4);
 }
 
 TEST_CASE("Steps of a ring are slower than the same products in one kernel") {

@@ -103,17 +103,6 @@ TEST_CASE("PowerSGD passes over a gradient three times, and eight more times for
   CHECK(traffic(work_of(powersgd(1, true), square)) == Approx(11 * size).epsilon(0.01));
 }
 
-TEST_CASE("PowerSGD packs vectors together, a read and a write, and unpacks what comes back") {
-  const CompressionWork work = work_of(powersgd(1));
-  // 1000 numbers of 4 bytes.
-  CHECK(minimum_traffic(kernel(work.messages.front().kernels, "pack vectors")).value() == 8000.0);
-  CHECK(minimum_traffic(kernel(work.restore, "unpack vectors")).value() == 8000.0);
-  // Top-k's threshold is that of a hundredth of a million gradients: read once and sorted in four passes.
-  const CompressionWork sparse = work_of(top_k(0.001));
-  CHECK(minimum_traffic(kernel(sparse.messages.front().kernels, "sample threshold")).value() ==
-        Approx(2 * 5 * 4 * 10'000.0));
-}
-
 TEST_CASE("orthogonalising takes 2 n r² operations in kernels that follow each other") {
   const auto orthogonalise = [](int rank, Precision precision = Precision::fp32) {
     return kernel(work_of(powersgd(rank), tall, precision).messages.back().kernels, "orthogonalise");
@@ -164,15 +153,6 @@ TEST_CASE("top-k sends a value and an index for each gradient kept, to everyone"
   CHECK(work_of(top_k(1e-9)).messages[0].size == Bytes(8.0));
 }
 
-TEST_CASE("restoring top-k gradients takes longer the more ranks send theirs") {
-  const auto restored = [](int ranks) {
-    return traffic(compression_work(top_k(0.001), layer, Precision::fp32, ranks).restore);
-  };
-  // 4 MB are cleared; each rank's 1000 gradients are read (8 bytes) and added to a sector that is read and written.
-  CHECK(restored(8) == Approx(4e6 + 8 * 1000 * (8.0 + 64.0)));
-  CHECK(restored(64) == Approx(4e6 + 64 * 1000 * (8.0 + 64.0)));
-}
-
 TEST_CASE("error feedback keeps one number a gradient, PowerSGD its factors as well") {
   CHECK(compression_memory(Compression{}, layer, Precision::fp32) == Bytes(0.0));
   CHECK(compression_memory(compression(Compression::Kind::fp16), layer, Precision::fp32) == Bytes(0.0));
@@ -219,13 +199,6 @@ TEST_CASE("top-k counts, writes out in order, and clears what it sends sector by
   const Streaming many = of(0.5, "clear sent");
   CHECK(many.read == Bytes(500'000 * 4.0 + 4e6));
   CHECK(many.written == Bytes(4e6));
-}
-
-TEST_CASE("casts work on parts of a gradient, PowerSGD and top-k need the whole") {
-  CHECK_FALSE(Compression{}.needs_whole_gradient());
-  CHECK_FALSE(compression(Compression::Kind::fp16).needs_whole_gradient());
-  CHECK(powersgd(1).needs_whole_gradient());
-  CHECK(top_k(0.1).needs_whole_gradient());
 }
 
 TEST_CASE("what is sent lies beside the gradients: the narrow ones, top-k's of all replicas, PowerSGD's copy") {

@@ -149,33 +149,6 @@ TEST_CASE("Before Volta, address arithmetic takes turns with fp32: the more so, 
   CHECK(cost.flops / cost.device / m.gpu.matrix_rate(Precision::fp32) == Approx(1.0 / 1.51).epsilon(0.1));
 }
 
-TEST_CASE("So it does with 128 lanes a multiprocessor, but not with 64") {
-  // One of 1 x 1 over the product that it is, of which a tile of 256 x 128 runs at 0.97 · 0.79 of the peak with 128
-  // lanes.
-  const auto slowdown = [](const char* node) {
-    const Machine& m = machine(node);
-    const Matmul product{.m = 64 * 56 * 56, .n = 1024, .k = 512};
-    return m.burst(square(64, 512, 56, 1024, 1), Precision::fp32).device / m.burst(product, Precision::fp32).device;
-  };
-  CHECK(slowdown("dgx-h100") == Approx(1 + 0.97 * 0.79 * 45 * (1.0 / 256 + 1.0 / 128)).epsilon(0.03));
-  // Faster by what tiles hide of each other's starts.
-  CHECK(slowdown("dgx-a100-80gb") == Approx(0.985).epsilon(0.015));
-}
-
-TEST_CASE("What goes back to an image has as many thread blocks as what came from it, upright or lying") {
-  Convolution work = square(8, 128, 14, 128, 3);
-  work.w = work.q = 112;
-  const double forward = thread_blocks(work);
-  work.pass = ConvolutionPass::data_gradient;
-  CHECK(thread_blocks(work) == forward);
-  Convolution upright = work;
-  std::swap(upright.w, upright.h);
-  std::swap(upright.p, upright.q);
-  const Machine& m = machine("dgx-a100-80gb");
-  CHECK(m.time(work, Precision::fp16).value() == Approx(m.time(upright, Precision::fp16).value()));
-  CHECK(forward > thread_blocks(square(8, 128, 14, 128, 3)));
-}
-
 TEST_CASE(
     "Images of three colours are gathered one number at a time, of four channels by four, of eight by the engine") {
   // 256 · 112 · 112 pixels of 3 · 7 · 7 numbers at 45 instructions each, on 64 lanes of 132 multiprocessors at 1.98

@@ -109,32 +109,6 @@ TEST_CASE("A warm epoch copies from memory, or faults where the file is mapped")
   CHECK(loader(large + "order: shuffled }").hit_share > 0.2);
 }
 
-TEST_CASE("More workers than cores switch, start longer and leave the page cache less") {
-  const LoaderConstants constants = load_default_calibration().loader;
-  const std::string eight = ", cores: 8, decode: 10 ms";
-  const Seconds fitting = loader("workers: 8" + eight).batch.cpu;
-  // Twice as many as cores: the loss is half of the constant's share.
-  CHECK((loader("workers: 16" + eight).batch.cpu / fitting) == Approx(1.0 + 0.02 * 0.5));
-  const std::string set = ", decoded: 600 KB, dataset: { sample: 100 KB, samples: 30000000 }, storage: ssd-sata";
-  const LoaderPipeline few = loader("workers: 4, epoch: warm" + set, 256);
-  const LoaderPipeline many = loader("workers: 400, epoch: warm" + set, 256);
-  // A worker holds two batches of 256 · 600 KB and the memory of a process.
-  CHECK(few.memory.value() == Approx(4 * (constants.worker_mib * 1048576 + 2 * 256 * 600e3)));
-  CHECK(many.hit_share < few.hit_share);
-  CHECK(loader("workers: 8, persistent: true" + set, 256).restart.value() == 0.0);
-  CHECK(many.restart > few.restart);
-  CHECK(loader("workers: 0" + set, 256).restart.value() == 0.0);  // nobody to start
-}
-
-TEST_CASE("Processes of one machine have its cores in equal parts, and no less than one each") {
-  LoaderUse use;
-  use.processes = 8;
-  CHECK(loader("workers: 4, decode: 1 ms", 10, use).cores == 16);
-  CHECK(loader("workers: 4, cores: 5, decode: 1 ms", 10, use).cores == 5);
-  use.processes = 200;
-  CHECK(loader("workers: 4, decode: 1 ms", 10, use).cores == 1);
-}
-
 TEST_CASE("Pageable memory is copied through the host, pinned memory over the link") {
   const Calibration calibration = load_default_calibration();
   const HostConstants& host = calibration.host;

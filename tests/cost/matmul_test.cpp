@@ -248,16 +248,3 @@ TEST_CASE("Instructions with tensor memory wait for shared memory where tiles ar
   m.gpu.tensor_rate[bf16] = FlopsPerSecond(160e12);
   CHECK(m.time(work, Precision::bf16).value() * 1e6 == Approx(traffic + 0.75 * 3e5 * clock + 7).epsilon(1e-3));
 }
-
-TEST_CASE("A step on a GeForce, whose tensor cores add up at half the rate, is at a higher clock than it is rated") {
-  const Machine& m = machine("rtx3090-x1");
-  const Gpu held = gpu_in_step(m.gpu, m.calibration.step);
-  const double clock = m.calibration.step.geforce_clock, bandwidth = m.calibration.step.geforce_bandwidth;
-  REQUIRE(clock > 1.0);
-  CHECK(held.boost_clock.value() == Approx(clock * 1695e6));
-  CHECK(held.matrix_rate(Precision::fp16).value() == Approx(clock * 71.2e12));
-  CHECK(held.memory_bandwidth.value() == Approx(bandwidth * 936e9));
-  // L40S has the chip of a GeForce at its whole rate, and memory that corrects errors.
-  const Machine& pro = machine("l40s-x8");
-  CHECK(gpu_in_step(pro.gpu, pro.calibration.step).boost_clock == pro.gpu.boost_clock);
-}

@@ -58,24 +58,6 @@ TEST_CASE("Random reads of words waste seven eighths of the bandwidth, of whole 
   CHECK(nanoseconds_per_read(sectors) == Approx(0.032).epsilon(1e-3));
 }
 
-TEST_CASE("A smaller working set is read from a faster level") {
-  // 4 B a read: L1 of ten multiprocessors 1280 GB/s, of which bytes are all used: 3.125 ps · 4 / 4 = 3.125e-3 ns. L2 at
-  // 4 TB/s 1e-3 ns, so the L1's own port binds; device memory 4e-3 ns.
-  const auto at = [](double working_set) {
-    return nanoseconds_per_read({AccessPattern::sequential, 1e9, Bytes(4), {}, Bytes(working_set)});
-  };
-  CHECK(at(0.5e6) == Approx(4.0 / 1280.0).epsilon(1e-3));
-  CHECK(at(5e6) == Approx(4.0 / 1280.0).epsilon(1e-3));
-  CHECK(at(1e12) == Approx(0.004).epsilon(1e-3));
-  // Random words show the levels apart: a sector from the L2 takes 8 ps, from device memory 32 ps.
-  const auto random = [](double working_set) {
-    return nanoseconds_per_read({AccessPattern::random, 1e9, Bytes(4), {}, Bytes(working_set)});
-  };
-  CHECK(random(0.5e6) == Approx(4.0 / 1280.0).epsilon(1e-3));  // more than one L1 holds, less than ten
-  CHECK(random(5e6) == Approx(0.008).epsilon(1e-3));
-  CHECK(random(20e6) == Approx(0.5 * 0.008 + 0.5 * 0.032).epsilon(1e-3));  // half of the working set is in the L2
-}
-
 TEST_CASE("A chain of dependent reads waits for the latency of its level each time") {
   // One thread on one multiprocessor: 30 cycles of 1 ns in the L1 (90 KB), 200 in the L2, 500 ns from device memory.
   const auto at = [](double working_set) {

@@ -213,29 +213,6 @@ TEST_CASE("Direction and alignment") {
   CHECK(nanoseconds(unaligned) == Approx(aligned));
 }
 
-TEST_CASE("Other machines that share a cache leave lines in it for a while, not in a part of it") {
-  // The L3 of 16 ways keeps a line for 1 ms, and 4 MiB are half of its 8. A chase over 1 MiB takes 16,384 loads of 16
-  // ns, 0.26 ms: the other machines put 16 x 0.26 = 4.2 lines into each set meanwhile, beside 2 of its own: all of it
-  // stays.
-  Cpu shared = round_cpu();
-  shared.hierarchy->caches[2].residence = Seconds(1e-3);
-  CHECK(nanoseconds(chase(1 * mib), shared) == Approx(nanoseconds(chase(1 * mib))).epsilon(0.01));
-  // Over 4 MiB it would take 1.05 ms, in which 17 lines come beside 8 of its own: some of it is gone, which makes the
-  // next pass longer, until nothing is left of what 65,536 loads of 100 ns return to after 6.6 ms.
-  CHECK(nanoseconds(chase(4 * mib)) == Approx(16.0));
-  CHECK(nanoseconds(chase(4 * mib), shared) == Approx(100.0).epsilon(0.01));
-  // In order the same 4 MiB pass by at 32 GB/s in 0.13 ms and stay: 2.1 lines of other machines beside 8 of its own.
-  CHECK(gigabytes_per_second(in_order(4 * mib), shared) == Approx(32.0).epsilon(0.01));
-  // With 2 ms between two passes they do not.
-  MemoryWalk rare = in_order(4 * mib);
-  rare.between = Seconds(2e-3);
-  CHECK(gigabytes_per_second(rare, shared) == Approx(12.8).epsilon(0.02));
-  CHECK(gigabytes_per_second(rare) == Approx(32.0));  // no other machine fills the cache
-  // A residence far beyond all that changes nothing.
-  shared.hierarchy->caches[2].residence = Seconds(1e3);
-  CHECK(nanoseconds(chase(4 * mib), shared) == Approx(16.0).epsilon(0.01));
-}
-
 TEST_CASE("No access becomes faster in a larger working set, and order never costs") {
   Cpu shared = round_cpu();
   shared.hierarchy->caches[2].residence = Seconds(1e-3);

@@ -224,32 +224,6 @@ TEST_CASE("A compute capability between two of the table is priced as the older 
   CHECK(described(9.0)["architecture"] == "hopper");
 }
 
-TEST_CASE("Sizes are described in mebibytes and kibibytes, and what no driver tells is assumed") {
-  MeasuredGpu gpu = some_ampere();
-  const DescriptionJson plain = gpu_json(gpu);
-  CHECK(plain["memory"] == "81920 MiB");
-  CHECK(plain["l2_cache"] == "40960 KiB");
-  CHECK(plain["shared_memory_per_sm"] == "100 KiB");
-  CHECK(plain["board_power"] == "300 W");
-  CHECK(plain["sources"]["board_power"]["kind"] == "assumption");
-  CHECK_FALSE(plain.contains("copy_engines"));
-  gpu.shared_memory_per_sm = Bytes(167936.0);
-  gpu.power_limit_watts = 400.0;
-  gpu.copy_engines = 5;
-  const DescriptionJson told = gpu_json(gpu);
-  CHECK(told["shared_memory_per_sm"] == "164 KiB");
-  CHECK(told["board_power"] == "400 W");
-  CHECK_FALSE(told["sources"].contains("board_power"));
-  CHECK(told["copy_engines"] == 5);
-}
-
-TEST_CASE("Without a memory clock the bandwidth is a quarter of the L2's, of which copies reach 86 per cent") {
-  MeasuredFigures figures;
-  figures.l2_bandwidth = BytesPerSecond(3.44e12);
-  CHECK(gpu_json(some_ampere(), figures)["memory_bandwidth"] == "1000 GB/s");  // 860 / 0.86
-  CHECK(gpu_json(some_ampere())["memory_bandwidth"] == "581.4 GB/s");          // 500 / 0.86
-}
-
 TEST_CASE("Rates are a datasheet's for a compute capability of the table, assumed beside it") {
   const auto kind = [](double compute_capability) {
     MeasuredGpu gpu = some_ampere();

@@ -102,18 +102,6 @@ TEST_CASE("What ran beside something else is nothing to fit to") {
   CHECK(fit_gpu(raw).pairs.size() == alone);
 }
 
-TEST_CASE("What was not measured stays published and is listed") {
-  const GpuCalibration& fit = fitted();
-  const auto listed = [&](const std::string& name) {
-    return std::any_of(fit.undetermined.begin(), fit.undetermined.end(),
-                       [&](const Undetermined& one) { return one.name == name; });
-  };
-  CHECK(listed("attention.softmax_instructions"));
-  CHECK(listed("collective.launch_us"));
-  CHECK(listed("matmul.vector_efficiency") != (find(fit, "matmul.vector_efficiency") != nullptr));
-  CHECK(fit.calibration.attention.softmax_instructions == load_default_calibration().attention.softmax_instructions);
-}
-
 TEST_CASE("Suites that are missing or failed, a single row, and nothing at all give a calibration") {
   synthetic::Design design;
   design.suites = {"streaming"};

@@ -128,17 +128,6 @@ TEST_CASE("A replay's kernel that was timed without being run is told") {
         }).find("a kernel of net was measured without being run") != std::string::npos);
 }
 
-TEST_CASE("Folders of two machines are refused with the GPUs of both") {
-  const TemporaryFolder folder;
-  folder.write("one/machine.json", synthetic::machine_json(1));
-  folder.write("two/machine.json", synthetic::machine_json(2));
-  const std::string said = test::complaint_of([&] {
-    return read_measurements({folder.path() / "one", folder.path() / "two"});
-  });
-  CHECK_THAT(said, Catch::Contains("measurements of another machine (Synthetic 5000, Synthetic 5000)"));
-  CHECK_THAT(said, Catch::Contains("parts of one machine (Synthetic 5000)"));
-}
-
 TEST_CASE("Cards carry an eighth of their bits in bytes, and an instance has whole eighths of its board's bandwidth") {
   const Machine machine = read_machine_text(synthetic::machine_json(1, 2), "machine.json");
   CHECK(machine.network_cards == 2);

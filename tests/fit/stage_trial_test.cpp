@@ -106,18 +106,6 @@ TEST_CASE("One point judges nothing") {
   CHECK_THAT(verdict(one), Catch::Contains("no point could be left out"));
 }
 
-TEST_CASE("A verdict says how many points were left out and how far both predictions are off") {
-  StageTrial trial;
-  CHECK_FALSE(trial.adopted);
-  CHECK_FALSE(trial.held_out);
-  trial.judged = 4;
-  trial.published = 0.2;
-  trial.fitted = 0.1;
-  CHECK_THAT(verdict(trial), Catch::Contains("4 points left out no better (10.0 % off, 20.0 % as published)"));
-  trial.adopted = true;
-  CHECK_THAT(verdict(trial), Catch::Contains("4 points left out better (10.0 %"));
-}
-
 TEST_CASE("Gains that scatter as much as they are large are no gains, even ones are") {
   // A constant that every point says alike: all are predicted better by as much, and gains do not scatter at all.
   std::vector<Observation> held_out = points_of(6.0, 0.0, 5, 2);

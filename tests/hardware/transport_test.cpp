@@ -78,27 +78,3 @@ TEST_CASE("A connection over a long line waits for its window or its losses") {
   tcp.flow_limit = 5.0_Gbitps;  // whatever the distance
   CHECK(connection_rate(tcp, Seconds(0.0)).value() == Approx(16.0 * 625e6));
 }
-
-TEST_CASE("Impossible transports are named") {
-  const auto key_of = [](const Transport& transport) {
-    const auto problem = check_transport(transport);
-    return problem ? problem->key : "";
-  };
-  CHECK(key_of(of(Protocol::tcp, 1500)).empty());
-  // TCP's headers are 52 bytes: 53 is the least that carries anything.
-  CHECK(key_of(of(Protocol::tcp, 53)).empty());
-  CHECK(key_of(of(Protocol::tcp, 52)) == "mtu");
-  CHECK(key_of(of(Protocol::tcp, 65536)) == "mtu");
-  CHECK(key_of(of(Protocol::roce, 4096)).empty());
-  CHECK(key_of(of(Protocol::roce, 1500)) == "mtu");
-  CHECK(key_of(of(Protocol::infiniband, 4096)) == "link_layer");
-  Transport tcp = of(Protocol::tcp, 1500);
-  tcp.window = Bytes(2e9);
-  CHECK(key_of(tcp) == "window");
-  tcp = of(Protocol::tcp, 1500);
-  tcp.loss = 1.0;
-  CHECK(key_of(tcp) == "loss");
-  Transport udp = of(Protocol::udp, 1500);
-  udp.streams = 4;
-  CHECK(key_of(udp) == "protocol");
-}

@@ -45,30 +45,23 @@ TEST_CASE("A calibration survives its file") {
   CHECK(read.rows[0].values == std::vector<double>{1e-9, 2e-9, 3e-9});
   CHECK(read.rows[0].measured == Approx(2e-9));
   CHECK(read.rows[0].spread == Approx(0.5));
-  // 0.5 ns predicted, 1 ns the best sample: -50 %, beyond any tolerance of a latency.
+  // 0.5 ns predicted, 1 ns the best sample.
   CHECK(*read.rows[0].error() == Approx(-0.5));
-  CHECK(rows_beyond_tolerance(read).size() == 1);
   CHECK(!read.rows[1].error());
   CHECK_THROWS_AS(read_calibration_report(folder.write("b.json", R"({"kind": "host measurements"})")), ScenarioError);
 }
 
-TEST_CASE("Rows are predicted by their benchmark, and held to its tolerance where it has one") {
+TEST_CASE("Rows are predicted by their benchmark") {
   CalibrationReport report;
   const auto add = [&](const char* benchmark, std::map<std::string, std::string> parameters, double measured) {
     report.rows.push_back(row_of(benchmark, std::move(parameters), {{measured, measured, measured}}, "s"));
   };
   const std::map<std::string, std::string> cached = {{"call", "0.5 us"}, {"copy", "8192 MB/s"}, {"block", "8 KiB"}};
   add("page_cache_read", cached, 1.5e-6);
-  add("page_cache_read", cached, 1.0e-6);  // predicted 50 % too long, of 20 % that it may be off
   add("no such benchmark", {}, 1.0);
   predict_rows(report, Node{});
   CHECK(*report.rows[0].predicted == Approx(1.5e-6));
-  CHECK_FALSE(report.rows[2].predicted);
-  add("memory_latency_curve", {}, 1.0);  // which is shown, and held to nothing
-  report.rows.back().predicted = 9.0;
-  const std::vector<const BenchmarkRow*> beyond = rows_beyond_tolerance(report);
-  REQUIRE(beyond.size() == 1);
-  CHECK(beyond.front() == &report.rows[1]);
+  CHECK_FALSE(report.rows[1].predicted);
 }
 
 TEST_CASE("A row keeps its samples, of very many a part that is spread over all") {
@@ -84,17 +77,10 @@ TEST_CASE("A row keeps its samples, of very many a part that is spread over all"
   CHECK(row.samples == 1000);
 }
 
-TEST_CASE("Which samples are best and beyond a tolerance is told by their unit and their benchmark") {
+TEST_CASE("Which samples are best is told by their unit, what counts by their benchmark") {
   CHECK(row_of("memory_latency", {}, {{3.0, 1.0, 2.0}}, "s").best == 1.0);
   CHECK(row_of("memory_bandwidth", {}, {{3.0, 1.0, 2.0}}, "B/s").best == 3.0);
   // Of a processor the best sample counts, of a disk the median.
   CHECK(row_of("memory_latency", {}, {{3.0, 1.0, 2.0}}, "s").reference() == 1.0);
   CHECK(row_of("disk_read", {}, {{3.0, 1.0, 2.0}}, "B/s").reference() == 2.0);
-  CalibrationReport report;
-  report.rows.push_back(row_of("memory_latency", {}, {{1.0}}, "s"));
-  const double tolerance = find_benchmark("memory_latency")->tolerance;
-  report.rows[0].predicted = 1.0 + 0.99 * tolerance;
-  CHECK(rows_beyond_tolerance(report).empty());
-  report.rows[0].predicted = 1.0 - 1.01 * tolerance;
-  CHECK(rows_beyond_tolerance(report).size() == 1);
 }

@@ -160,11 +160,8 @@ TEST_CASE("measurements come back from their file; medians and spreads follow fr
   HostMeasurement run;
   run.name = "ring, 4 hosts";
   run.group = "host-own";
-  run.executor = "own";
-  run.algorithm = "ring";
   run.ranks = 4;
   run.size = Bytes(4e6);
-  run.rate = BytesPerSecond(1.25e8);
   run.plan = plan_hash(plan({}));
   run.samples = {0.4, 0.1, 0.2, 0.3};
   run.predicted = Seconds(0.2);

@@ -41,7 +41,7 @@ bool exchanges(const StepTask& task) { return task.exchange >= 0; }
 
 /// Of each stream, who sends how much to whom, in a rank's order; between two ranks alone.
 using Messages = std::map<int, std::vector<std::int64_t>>;
-Messages between(const StepPlan& plan, int rank, int source, int destination) {
+Messages between(const ReplayPlan& plan, int rank, int source, int destination) {
   Messages messages;
   for (const StepTask& task : plan.task.steps[static_cast<std::size_t>(rank)]) {
     if (!exchanges(task)) continue;
@@ -95,11 +95,11 @@ HostMeasurement measured_step(HostReplayer& replayer, const Scenario& scenario) 
 
 TEST_CASE("a rank is busy for as long as it is predicted to compute, and sends every gradient", "[host]") {
   for (const Scenario& scenario : {ring_training(), server_training()}) {
-    const StepPlan plan = plan_step(scenario);
+    const ReplayPlan plan = plan_step(scenario);
     const Result predicted = estimate(scenario);
     CHECK(plan.task.ranks == 2);
     // A ring of two: half of the gradients there and half of the sums back; a server has them all.
-    CHECK(plan.sent().value() == Approx(4.0 * mlp_numbers).epsilon(1e-3));
+    CHECK(plan.sent.value() == Approx(4.0 * mlp_numbers).epsilon(1e-3));
     for (const std::vector<StepTask>& tasks : plan.task.steps) {
       const Seconds computes = predicted.time() - predicted.train()->breakdown.exposed_communication;
       CHECK(busy_seconds(tasks) == Approx(computes.value()).epsilon(0.03));
@@ -110,7 +110,7 @@ TEST_CASE("a rank is busy for as long as it is predicted to compute, and sends e
 
 TEST_CASE("buckets are exchanged beside the backward pass, which goes on meanwhile", "[host]") {
   // Buckets of 100 kB: the last layers' gradients and the first layer's, which alone are 525 kB.
-  const StepPlan plan = plan_step(ring_training({"plan.sync.bucket=100 KB"}));
+  const ReplayPlan plan = plan_step(ring_training({"plan.sync.bucket=100 KB"}));
   const std::vector<StepTask>& tasks = plan.task.steps.front();
   REQUIRE(std::ranges::count_if(tasks, exchanges) >= 2);
   const auto first = std::ranges::find_if(tasks, exchanges);
@@ -126,7 +126,7 @@ TEST_CASE("buckets are exchanged beside the backward pass, which goes on meanwhi
 TEST_CASE("two ranks see the same messages between them, stream by stream and in the same order", "[host]") {
   for (const std::vector<std::string>& way : ways) {
     INFO(fmt::format("{}", fmt::join(way, " ")));
-    const StepPlan plan = plan_step(divided(way));
+    const ReplayPlan plan = plan_step(divided(way));
     REQUIRE(plan.task.ranks == 4);
     std::size_t messages = 0;
     for (int source = 0; source < 4; ++source) {
@@ -155,7 +155,7 @@ TEST_CASE("all that is predicted to be computed is, by the rank with the most", 
 
 TEST_CASE("where gradients are clipped, every rank's update waits for one number of all others", "[host]") {
   for (const bool clipped : {false, true}) {
-    const StepPlan plan =
+    const ReplayPlan plan =
         plan_step(divided({"plan.data=1", "plan.pipeline=4", clipped ? clips : "workload.train.clip_gradients=false"}));
     const TaskId norm = plan.graph->graph.synchronised;
     for (std::size_t rank = 0; rank < plan.task.steps.size(); ++rank) {
@@ -172,11 +172,11 @@ TEST_CASE("where gradients are clipped, every rank's update waits for one number
 }
 
 TEST_CASE("a rank with a slower device is busy for longer", "[host]") {
-  const StepPlan plan = plan_step(ring_training({"cluster.faults=[{ node: 1, gpu: 0, speed: 50% }]"}));
+  const ReplayPlan plan = plan_step(ring_training({"cluster.faults=[{ node: 1, gpu: 0, speed: 50% }]"}));
   // All but the host's work between steps, which is the same, takes twice as long.
   const double usual = busy_seconds(plan.task.steps[0]) - plan.task.steps[0].back().seconds;
   CHECK(busy_seconds(plan.task.steps[1]) - plan.task.steps[1].back().seconds == Approx(2.0 * usual).epsilon(0.1));
-  const StepPlan servers = plan_step(server_training({"plan.sync.slow_workers={ count: 1, factor: 3 }"}));
+  const ReplayPlan servers = plan_step(server_training({"plan.sync.slow_workers={ count: 1, factor: 3 }"}));
   CHECK(servers.task.steps[1].front().seconds == Approx(3.0 * servers.task.steps[0].front().seconds));
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("a schedule that no framework runs on processors takes its predicted t
   if (!can_have_hosts()) return;
   HostReplayer replayer;
   const Scenario scenario = divided({"plan.data=1", "plan.pipeline=4", "plan.schedule=dualpipe", clips});
-  const StepPlan plan = plan_step(scenario);
+  const ReplayPlan plan = plan_step(scenario);
   const HostMeasurement run = measured_step(replayer, scenario);
   REQUIRE(run.execution);
   const Execution& execution = *run.execution;

@@ -134,12 +134,6 @@ TEST_CASE("cards that share a socket with a GPU are for collectives; where none 
   CHECK(cards("SYS", "SYS") == 2);
 }
 
-TEST_CASE("packed traces are the same as plain ones") {
-  ImportInput packed = input_of({"kineto", "kineto_gpu.json.gz"}), plain = input_of({"kineto", "kineto_gpu.json"});
-  packed.file = plain.file;
-  CHECK(import_with("kineto", packed) == import_with("kineto", plain));
-}
-
 TEST_CASE("Chakra's two forms say the same") {
   ImportInput wire = input_of({"chakra", "chakra_step.0.et"}), json = input_of({"chakra", "chakra_step.0.json"});
   json.file = wire.file;

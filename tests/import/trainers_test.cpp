@@ -55,3 +55,14 @@ TEST_CASE("packed files of many pieces, and several behind one another, are unpa
   CHECK_THROWS_WITH(read(one + half),
                     Catch::Contains(fmt::format("broken gzip data behind byte {}", one.size() + 1000)));
 }
+
+TEST_CASE("a configuration of which nothing is known is refused with what was looked for") {
+  for (const auto& [tool, text] : {std::pair("torchtitan", ""),
+                                   {"torchtitan", "[table]\nkey = 1\n"},
+                                   {"deepspeed", "{}"},
+                                   {"accelerate", "key: 1\n"}}) {
+    INFO(tool << ": " << text);
+    CHECK_THROWS_WITH(import_text(tool, text),
+                      Catch::Contains(fmt::format("none of {}'s settings; its keys, as ", tool)));
+  }
+}

@@ -80,7 +80,7 @@ TEST_CASE("a trainer that nobody names makes the slow end later, never the fast 
   const UncertaintyConstants& published = unnamed.published();
   REQUIRE(published.unnamed > published.recipe);
   CHECK(unnamed.only_cause() == "uncertainty.unnamed");
-  CHECK(unnamed.result.uncertainty_causes[0].what == "stacks without a name, if well-tuned");
+  CHECK(unnamed.result.uncertainty_causes[0].what == "unspecified framework");
   CHECK(unnamed.slower() == Approx(published.unnamed));
   CHECK(unnamed.faster() == Approx(published.faster));
   // Whoever names the assumption has made it his own.

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "model/scenario/load/load.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/load/load.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "tests/catch.hpp"
 #include "validate/learn/likely.hpp"
@@ -77,18 +77,4 @@ TEST_CASE("Memory beside tensors is learned in gigabytes around the base's, and 
   CHECK(waiting.value(1.0) == 60.0);
   CHECK(waiting.value(-2.0) == 30.0);
   CHECK(waiting.value(-9.0) == 0.0);
-}
-
-TEST_CASE("Runs without memory teach nothing of it, runs of one stage nothing of messages") {
-  const auto knows = [](const std::vector<StackParameter>& all, const std::string& name) {
-    return std::ranges::find(all, name, &StackParameter::name) != all.end();
-  };
-  const std::vector<StackParameter> plain = stack_parameters({.nodes = {}});
-  CHECK(knows(plain, "step.kernel_stretch"));
-  CHECK_FALSE(knows(plain, "memory.fragmentation"));
-  CHECK_FALSE(knows(plain, "workload.train.reserved_memory"));
-  CHECK_FALSE(knows(plain, "workload.train.message_overhead"));
-  const std::vector<StackParameter> memory = stack_parameters({.nodes = {}, .memory = true});
-  CHECK(named(memory, "memory.fragmentation").of_memory);
-  CHECK_FALSE(named(memory, "step.kernel_stretch").of_memory);
 }

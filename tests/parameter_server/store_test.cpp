@@ -122,17 +122,23 @@ TEST_CASE("a bound of zero is synchronous, and one beyond what is simulated is n
 }
 
 TEST_CASE("unequal workers: the slowest counts when all wait, and speeds add up when none does") {
-  const auto factor = [](const std::string& consistency, const std::string& slow) {
-    const Built built(small({"plan.sync.consistency=" + consistency, "plan.sync.slow_workers=" + slow}));
+  const auto factor = [](const std::string& consistency, const std::string& unequal) {
+    const Built built(small({"plan.sync.consistency=" + consistency, unequal}));
     const Seconds passes = built.store.compute().total();
     const Seconds bound = store_bounds(built.store, built.topology).compute;
     return (bound - built.store.host_between_steps) / passes;
   };
   // One of three takes twice as long. Waiting for it: 2, with or without a lead. Else 3 / (1 + 1 + 1/2) = 1.2.
-  CHECK(factor("synchronous", "{ count: 1, factor: 2 }") == Approx(2.0));
-  CHECK(factor("bounded(3)", "{ count: 1, factor: 2 }") == Approx(2.0));
-  CHECK(factor("asynchronous", "{ count: 1, factor: 2 }") == Approx(1.2));
-  CHECK(factor("asynchronous", "{ count: 3, factor: 2 }") == Approx(2.0));
+  const std::string slow = "plan.sync.slow_workers={ count: 1, factor: 2 }";
+  CHECK(factor("synchronous", slow) == Approx(2.0));
+  CHECK(factor("bounded(3)", slow) == Approx(2.0));
+  CHECK(factor("asynchronous", slow) == Approx(1.2));
+  CHECK(factor("asynchronous", "plan.sync.slow_workers={ count: 3, factor: 2 }") == Approx(2.0));
+  // Where each iteration has another slowest worker, all wait for it the less, the farther they may be apart.
+  const std::string varied = "workload.train.compute_spread=0.3";
+  CHECK(factor("synchronous", varied) > factor("bounded(1)", varied));
+  CHECK(factor("bounded(1)", varied) > factor("bounded(3)", varied));
+  CHECK(factor("bounded(3)", varied) > factor("asynchronous", varied));
 }
 
 TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchronous ones for their own push alone") {

@@ -67,16 +67,6 @@ TEST_CASE("An anchor takes one factor from the first cases of each group, which 
   CHECK_THAT(to_text(anchors), Catch::Contains("1 case was spent on one factor per group"));
 }
 
-TEST_CASE("What runs of its model have anchored neither anchors its group nor is scaled again") {
-  std::vector<Comparison> comparisons = {step("a", 2.0, 1.0), step("b", 3.0, 1.0), step("c", 6.0, 3.0)};
-  comparisons[0].anchored = true;
-  const AccuracyReport report = accuracy_report(comparisons, {}, 1);
-  CHECK(report.groups[0].factor == Approx(3.0));  // that of b
-  REQUIRE(report.cases.size() == 2);
-  CHECK(report.cases[0].predicted == 1.0);
-  CHECK(report.cases[1].predicted == Approx(9.0));
-}
-
 TEST_CASE("A rate is scored as the time that it stands for, so that both ways to be wrong weigh the same") {
   // Measured 100 a second. Twice as fast is half the time: −50 %; half as fast is twice the time: +100 %. Memory is
   // compared as it is.

@@ -77,29 +77,4 @@ TEST_CASE("Every column of a collective holds its own value, one that failed why
   CHECK(failed_cells("why").size() == predicted_columns().size());
 }
 
-TEST_CASE("Every key of a training step's JSON holds its own value") {
-  const nlohmann::json json = nlohmann::json::parse(to_json(all_different()));
-  const auto values = [](const nlohmann::json& object) {
-    std::string text;
-    for (const auto& [key, value] : object.items()) text += key + "=" + value.dump() + " ";
-    return text;
-  };
-  CHECK(values(json["breakdown_s"]) ==
-        "compute=6.0 data_stall=9.0 exposed_communication=7.0 host_overhead=10.0 optimizer=11.0 pipeline_bubble=8.0 ");
-  CHECK(values(json["communication_s"]["first"]) == "exposed=13.0 total=12.0 ");
-  CHECK(values(json["memory_per_gpu_bytes"]) ==
-        "activations=108 capacity=1000 fits=true gradients=102 optimizer=104 total=531 weights=101 workspace=116 ");
-  for (const auto& [key, value] : std::map<std::string, double>{{"step_time_s", 21.0},
-                                                                {"samples_per_second", 2.0},
-                                                                {"tokens_per_second", 3.0},
-                                                                {"tokens_per_second_per_gpu", 4.0},
-                                                                {"model_flops_per_second_per_gpu", 5.0},
-                                                                {"mfu", 0.5},
-                                                                {"time_to_train_s", 16.0},
-                                                                {"cost", 17.0}}) {
-    INFO(key);
-    CHECK(json.at(key) == value);
-  }
-}
-
 }  // namespace foretrain::test

@@ -77,9 +77,9 @@ TEST_CASE("what bounds a step is the first part above its limit, else the longer
 
 TEST_CASE("every branch of the decision tree has its bottleneck") {
   using Catch::Contains;
-  CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.15, 0.0)).bottleneck == "the input pipeline");
-  CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.0, 0.15)).bottleneck == "the host");
-  CHECK(of_parts(parts(0.6, 0.05, 0.35, 0.0, 0.0)).bottleneck == "the pipeline");
+  CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.15, 0.0)).bottleneck == "data loading");
+  CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.0, 0.15)).bottleneck == "kernel dispatch on the CPU");
+  CHECK(of_parts(parts(0.6, 0.05, 0.35, 0.0, 0.0)).bottleneck == "the pipeline bubble");
   std::vector<WhatIf> network, nvlink, memory;
   add(network, "network bandwidth", 0.96, 1.04);
   add(network, "NVLink", 0.99, 1.01);
@@ -88,21 +88,21 @@ TEST_CASE("every branch of the decision tree has its bottleneck") {
   CHECK_THAT(of_parts(parts(0.6, 0.4, 0.0, 0.0, 0.0), network).bottleneck,
              Contains("over the network: gradient all-reduce (400 ms)"));
   CHECK_THAT(of_parts(parts(0.6, 0.4, 0.0, 0.0, 0.0), nvlink).bottleneck, Contains("over NVLink"));
-  add(memory, "memory of the GPUs", 0.94, 1.06);
-  add(memory, "arithmetic of the GPUs", 0.97, 1.03);
-  CHECK(of_parts(parts(0.95, 0.05, 0.0, 0.0, 0.0), memory).bottleneck == "the GPU's memory bandwidth");
+  add(memory, "GPU memory bandwidth", 0.94, 1.06);
+  add(memory, "GPU compute", 0.97, 1.03);
+  CHECK(of_parts(parts(0.95, 0.05, 0.0, 0.0, 0.0), memory).bottleneck == "GPU memory bandwidth");
   // 312 TFLOP/s is A100's peak in bf16: 80 of them are a quarter.
   CHECK_THAT(of_parts(parts(0.95, 0.05, 0.0, 0.0, 0.0), {}, 80e12).bottleneck,
-             Contains("low use") && Contains("25.6 %"));
+             Contains("low tensor-core utilisation") && Contains("25.6 %"));
   const Explanation busy = of_parts(parts(0.95, 0.05, 0.0, 0.0, 0.0));
-  CHECK(busy.bottleneck == "arithmetic");
+  CHECK(busy.bottleneck == "GPU compute");
   CHECK(busy.path.size() == 6);
   CHECK_FALSE(busy.path.back().yes());
   // The first yes ends the questions.
   CHECK(of_parts(parts(0.3, 0.4, 0.0, 0.3, 0.0)).path.size() == 1);
 }
 
-TEST_CASE("what a resource is worth is the difference of two predictions") {
+TEST_CASE("sensitivity is the difference of two predictions") {
   const Scenario scenario = gpt();
   const auto time = [](const Scenario& s) { return predict(s, Fidelity::estimate).time(); };
   std::vector<WhatIf> answers;
@@ -140,14 +140,14 @@ TEST_CASE("a remedy is the scenario with its key set, or says why it cannot be")
     REQUIRE(found != list.end());
     return *found;
   };
-  CHECK(named("gradients sent beside the backward pass").scenario->plan.sync.overlap);
-  CHECK(named("twice the network bandwidth").scenario->cluster.network.nic_bandwidth ==
+  CHECK(named("overlap of gradient reduction with the backward pass").scenario->plan.sync.overlap);
+  CHECK(named("2x network bandwidth").scenario->cluster.network.nic_bandwidth ==
         scenario.cluster.network.nic_bandwidth * 2.0);
-  CHECK_FALSE(named("micro-batches of twice the samples").scenario);
-  CHECK_THAT(named("micro-batches of twice the samples").why_not, Catch::Contains("not divisible"));
+  CHECK_FALSE(named("2x micro-batch size").scenario);
+  CHECK_THAT(named("2x micro-batch size").why_not, Catch::Contains("not divisible"));
   // What it has already is no remedy, and A100 has no units for fp8.
   CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "training in fp8"; }));
-  CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "synchronisation by auto"; }));
+  CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "auto all-reduce"; }));
 }
 
 TEST_CASE("the critical path goes back from the last task by what each waited for") {
@@ -178,7 +178,7 @@ TEST_CASE("the critical path does not lead to another resource that nothing wait
   CHECK(path[1].name == "late");
 }
 
-TEST_CASE("spread by chance is told for scenarios without jitter, too") {
+TEST_CASE("step-time percentiles appear for scenarios without jitter, too") {
   const Scenario scenario = gpt();
   const std::optional<Scenario> jittery = with_usual_jitter(scenario);
   REQUIRE(jittery);
@@ -189,7 +189,7 @@ TEST_CASE("spread by chance is told for scenarios without jitter, too") {
   REQUIRE(e.spread);
   CHECK(e.spread->p50 <= e.spread->p90);
   CHECK(e.spread->p90 <= e.spread->p99);
-  CHECK_THAT(to_text(e), Catch::Contains("By chance") && Catch::Contains("P99"));
+  CHECK_THAT(to_text(e), Catch::Contains("Step-time percentiles") && Catch::Contains("P99"));
 }
 
 TEST_CASE("What-ifs are estimates where simulating each would take minutes, and the text says so") {
@@ -210,6 +210,6 @@ TEST_CASE("What-ifs are estimates where simulating each would take minutes, and 
   CHECK(e.spread->p90.value() == Approx(3.6));
   CHECK(e.spread->p99.value() == Approx(3.9));
   const std::string text = to_text(e);
-  CHECK_THAT(text, Catch::Contains("What follows is predicted by estimate") && Catch::Contains("2.00 s"));
+  CHECK_THAT(text, Catch::Contains("Everything below uses fidelity estimate") && Catch::Contains("2.00 s"));
   CHECK_THAT(text, Catch::Contains("--what-ifs flows"));
 }

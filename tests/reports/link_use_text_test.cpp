@@ -59,28 +59,28 @@ TEST_CASE("Links alike are one row, by the name of the busiest where one is much
 }
 
 TEST_CASE("Fourteen rows of links are told, and how many are not") {
-  CHECK_THAT(to_text(of_many(14)), Catch::Contains("\n  n  ") && !Catch::Contains("less busy"));
-  CHECK_THAT(to_text(of_many(17)), Catch::Contains("\n  n  ") && !Catch::Contains("\n  o  ") &&
-                                       Catch::Contains("\n  and 3 more, less busy\n"));
-  CHECK(to_text(of_two_seconds({})) == "Links over 2.00 s, the busiest first\n  nothing moves over any\n");
+  CHECK_THAT(to_text(of_many(14)), Catch::Contains("\n  n  ") && !Catch::Contains("less utilised"));
+  CHECK_THAT(to_text(of_many(17)),
+             Catch::Contains("\n  n  ") && !Catch::Contains("\n  o  ") && Catch::Contains("\n  and 3 less utilised\n"));
+  CHECK(to_text(of_two_seconds({})) == "Link utilisation over 2.00 s, busiest first\n  no traffic\n");
 }
 
 TEST_CASE("Ten waits are told, of those that take a thousandth of the time") {
   LinkUses uses = of_two_seconds({used_link("a", 0.5, 0.5)});
   const auto waits_in = [&] {
     const std::string text = to_text(uses);
-    const std::size_t at = text.find("\nWho waits");
+    const std::size_t at = text.find("\nStragglers");
     return at == std::string::npos ? "" : text.substr(at);
   };
   uses.waits = {{"late", "idle", Seconds(0.00199)}};
   CHECK(waits_in() == "");
   uses.waits = {{"late", "idle", Seconds(0.5)}, {"slow", "idle", Seconds(0.002)}, {"x", "y", Seconds(0.00199)}};
   CHECK(waits_in() == R"(
-Who waits for whom
-  ranks that are late  ranks that wait     time  of all
-  ─────────────────────────────────────────────────────
-  late                 idle              500 ms  25.0 %
-  slow                 idle             2.00 ms   0.1 %
+Stragglers
+  late ranks  waiting ranks     time  share of step
+  ─────────────────────────────────────────────────
+  late        idle            500 ms         25.0 %
+  slow        idle           2.00 ms          0.1 %
 )");
   uses.waits.assign(11, {"late", "idle", Seconds(0.5)});
   const std::string many = waits_in();

@@ -69,7 +69,7 @@ workload: { train: { model: llama2-7b, global_batch: 512, micro_batch: 8, precis
     CAPTURE(loss.name, loss.why_not);
     REQUIRE(loss.scenario);
     CHECK(rate(*loss.scenario) <= whole * (1.0 + 1e-9));
-    CHECK(loss.lost_machines == (loss.name == "a machine" ? 1 : loss.name.starts_with("a leaf") ? 4 : 0));
+    CHECK(loss.lost_machines == (loss.name == "one node" ? 1 : loss.name.starts_with("one leaf") ? 4 : 0));
   }
 }
 
@@ -79,42 +79,43 @@ TEST_CASE("What fails is set beside what the cluster lacks already") {
       "{ node: 0, link: gpu2>plx1, bandwidth: 50 % }";
   const std::string there = " node 0 gpu 0 50 %; node 1 card 0 25 %; node 1 card 1 failed; node 0 gpu2>plx1 50 %;";
   CHECK(set_of(cluster_of("node: dgx-a100-80gb, nodes: 2, faults: [ " + before + " ]", "tensor: 8, data: 2")) ==
-        "a GPU at half its speed:" + there + " node 0 gpu 0 50 %;\n" + "a network card:" + there +
-            " node 0 card 0 failed;\n" + restart("a machine", 1, 1, 480));
+        "one GPU at half speed:" + there + " node 0 gpu 0 50 %;\n" + "one NIC:" + there + " node 0 card 0 failed;\n" +
+            restart("one node", 1, 1, 480));
 }
 
 TEST_CASE("What is lost follows what there is: cards, switches above one another, machines") {
   // One machine has nothing but GPUs to lose; two of one card no second one.
   CHECK(set_of(cluster_of("node: dgx-a100-80gb", "data: 8")) == half_gpu);
   CHECK(set_of(cluster_of("node: dgx-a100-80gb, nodes: 2, network: { nics_per_node: 1 }", "tensor: 4, context: 2")) ==
-        half_gpu + restart("a machine", 1, 1, 480));
+        half_gpu + restart("one node", 1, 1, 480));
   // Pipelines of seven GPUs over machines of four: without one there are 24, three pipelines on six machines.
   CHECK(set_of(cluster_of("node: dgx-a100-80gb, nodes: 7, gpus_per_node: 4, network: { nics_per_node: 1 }",
-                          "pipeline: 7, data: 4", "28")) == half_gpu + restart("a machine", 6, 3, 720));
+                          "pipeline: 7, data: 4", "28")) == half_gpu + restart("one node", 6, 3, 720));
   // Five machines below leaves of four: two leaves; below a leaf of eight there is no spine.
   const auto losses = [](const std::string& fabric) {
     const std::string text = set_of(cluster_of(
         "node: dgx-a100-80gb, nodes: 5, network: { nics_per_node: 2, fabric: { kind: fat_tree, " + fabric + " } }",
         "data: 40"));
-    const std::string begin = half_gpu + card, end = restart("a machine", 4, 32, 768);
+    const std::string begin = half_gpu + card, end = restart("one node", 4, 32, 768);
     CHECK_THAT(text, Catch::StartsWith(begin) && Catch::EndsWith(end));
     return text.substr(begin.size(), text.size() - begin.size() - end.size());
   };
-  const std::string leaf = restart("a leaf switch, with 4 machines", 1, 8, 192);
+  const std::string leaf = restart("one leaf switch with 4 nodes", 1, 8, 192);
   CHECK(losses("nodes_per_leaf: 4, uplinks: 2") ==
-        "a spine switch, one of 2: leaf0-spine 50 %; leaf1-spine 50 %;\n" + leaf);
+        "one of 2 spine switches: leaf0-spine 50 %; leaf1-spine 50 %;\n" + leaf);
   // Where a hash chooses, the spine's cables are links with names of their own, and the others take what it carried.
   CHECK(losses("nodes_per_leaf: 4, uplinks: 2, routing: hash") ==
-        "a spine switch, one of 2: leaf0-spine0 failed; leaf1-spine0 failed;\n" + leaf);
+        "one of 2 spine switches: leaf0-spine0 failed; leaf1-spine0 failed;\n" + leaf);
   CHECK(losses("nodes_per_leaf: 4, uplinks: 3, rails: true") ==
-        "a spine switch, one of 3: leaf0.0-spine 66.67 %; leaf0.1-spine 66.67 %; leaf1.0-spine 66.67 %; leaf1.1-spine "
+        "one of 3 spine switches: leaf0.0-spine 66.67 %; leaf0.1-spine 66.67 %; leaf1.0-spine 66.67 %; leaf1.1-spine "
         "66.67 %;\n"
-        "a leaf switch, with a card of 4 machines: node 0 card 0 failed; node 1 card 0 failed; node 2 card 0 failed; "
+        "one leaf switch with one NIC of 4 nodes: node 0 card 0 failed; node 1 card 0 failed; node 2 card 0 failed; "
         "node 3 card 0 failed;\n");
   CHECK(losses("nodes_per_leaf: 4, uplinks: 1") == leaf);
-  CHECK(losses("nodes_per_leaf: 5, uplinks: 2") == "a leaf switch, with 5 machines: no replica of 1 GPU is left\n");
+  CHECK(losses("nodes_per_leaf: 5, uplinks: 2") ==
+        "one leaf switch with 5 nodes: the remaining nodes hold no replica of 1 GPU\n");
   CHECK(losses("nodes_per_leaf: 2, nodes_per_pod: 4, uplinks: 2") ==
-        restart("a leaf switch, with 2 machines", 3, 24, 576));
+        restart("one leaf switch with 2 nodes", 3, 24, 576));
 }
 
 TEST_CASE("The page of what fails: what goes on, what restarts and after how long, what cannot", "[golden]") {
@@ -127,12 +128,12 @@ TEST_CASE("The page of what fails: what goes on, what restarts and after how lon
   };
   lose("a card", test::short_step(0.625));
   lose("the last machine", std::nullopt);
-  CHECK(to_text(whole, losses) == R"(a step  [flows]: what a part that fails costs until it is repaired
-  part    training    step  samples/s
-  ───────────────────────────────────
-  none              500 ms        128
-  a card  goes on   625 ms    -20.0 %
-  Training cannot go on without:
+  CHECK(to_text(whole, losses) == R"(a step  [flows]: cost of a failed part until its repair
+  failed part  training   step time  samples/s
+  ────────────────────────────────────────────
+  none                       500 ms        128
+  a card       continues     625 ms    -20.0 %
+  Training stops without:
     the last machine: no replica is left
 )");
   lose("a machine", test::short_step(0.5, 90.0), 1);
@@ -143,19 +144,17 @@ TEST_CASE("The page of what fails: what goes on, what restarts and after how lon
   failing.train()->goodput->recovery = Seconds(90.0);
   const auto restart_of = [&] {
     const std::string text = to_text(failing, losses);
-    const std::size_t at = text.find("  Where machines");
-    return text.substr(at, text.find("  Training cannot") - at);
+    const std::size_t at = text.find("  Training restarts");
+    return text.substr(at, text.find("  Training stops") - at);
   };
-  CHECK(restart_of() == R"(  Where machines are lost, training restarts on those that are left, each
-  replica with the samples that it had, after 90.0 s; with a spare machine it
-  then goes on as before.
+  CHECK(restart_of() == R"(  Training restarts on the remaining nodes with the same samples per replica
+  after 90.0 s of detection and restart; with a spare node, at full speed.
 )");
   // On average half of 100 steps of half a second, and what was not safe yet.
   failing.train()->goodput->every = 100;
   failing.train()->goodput->unsafe = Seconds(3.0);
-  CHECK(restart_of() == R"(  Where machines are lost, training restarts on those that are left, each
-  replica with the samples that it had, after 90.0 s of noticing and restarting,
-  and 28.0 s of steps to do again on average; with a spare machine it then goes
-  on as before.
+  CHECK(restart_of() == R"(  Training restarts on the remaining nodes with the same samples per replica
+  after 90.0 s of detection and restart and, on average, 28.0 s of lost steps;
+  with a spare node, at full speed.
 )");
 }

@@ -79,11 +79,11 @@ TEST_CASE("Of what is uncertain, runs of a cluster teach its kernels, its dispat
   const Scenario scenario = load_scenario("gpt2-xl-dgx-a100");
   std::map<std::string, bool> taught;
   for (const UncertainResource& one : uncertain_resources(scenario, 0.1)) taught[one.name] = one.taught_by_runs;
-  CHECK(taught == std::map<std::string, bool>{{"arithmetic of the GPUs", true},
-                                              {"memory of the GPUs", true},
+  CHECK(taught == std::map<std::string, bool>{{"GPU compute", true},
+                                              {"GPU memory bandwidth", true},
                                               {"NVLink", false},
-                                              {"PCIe and sockets", false},
+                                              {"PCIe and CPU sockets", false},
                                               {"network bandwidth", true},
                                               {"network latency", false},
-                                              {"dispatch on the host", true}});
+                                              {"kernel dispatch on the CPU", true}});
 }

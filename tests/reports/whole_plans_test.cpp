@@ -136,20 +136,4 @@ TEST_CASE("Plans as JSON: what is drawn of the objective as steps, what is beyon
   CHECK_FALSE(plain["plans"][0].contains("over_limits"));
 }
 
-TEST_CASE("Plans as a table have a column for each key that one of them sets, empty where another does not") {
-  PlanReport report = plans();
-  report.ranked[1].overrides = {"plan.zero=1", "plan.tensor=2"};
-  const CsvTable table = parse_csv(to_csv(report), "plans.csv");
-  REQUIRE(table.rows.size() == 2);
-  const auto row = [&](std::size_t i) {
-    std::string text;
-    for (std::size_t column = 0; column < 4; ++column) text += table.rows[i][column].text + ";";
-    return text;
-  };
-  CHECK(table.header[2].text == "plan.tensor");
-  CHECK(table.header[3].text == "plan.zero");
-  CHECK(row(0) == "plan 1;my plan.yaml;1;;");
-  CHECK(row(1) == "plan 2;my plan.yaml;2;1;");
-}
-
 }  // namespace foretrain::test

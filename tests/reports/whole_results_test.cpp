@@ -21,7 +21,7 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
   CHECK(head_of(result) == R"(
   Step time     500 ms
   Throughput    128 samples/s
-  Achieved      0 FLOP/s per GPU · MFU 40.0 %
+  MFU           40.0 % · 0 FLOP/s per GPU
 )");
   TrainResult& train = *result.train();
   result.uncertainty_low = Seconds(0.4);
@@ -42,17 +42,17 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
                      {"Plan", "data", "8", "plan.data", true},
                      {"Plan", "tensor", "8", "plan.tensor", false}};
   check_whole("head-step-range-causes-chance.txt", head_of(result));
-  // The one cause of a range is told without its share; steps beside a checkpoint where they are longer.
+  // A single cause has no share; steps during a write of a checkpoint appear where they are longer.
   result.uncertainty_causes = {{"products", "", 0.996}};
   train.checkpoints->beside_write = Seconds(0.50000049);
-  CHECK_THAT(head_of(result), Catch::Contains("  Range         as measured of products\n"));
-  CHECK_THAT(head_of(result), !Catch::Contains("over the cards"));  // a millionth is rounding
+  CHECK_THAT(head_of(result), Catch::Contains("  Uncertainty   from products\n"));
+  CHECK_THAT(head_of(result), !Catch::Contains("during a write"));  // a millionth is rounding
   train.checkpoints->beside_write = Seconds(0.5000006);
-  CHECK_THAT(head_of(result), Catch::Contains("over the cards that training uses: steps beside that take 500 ms\n"));
+  CHECK_THAT(head_of(result), Catch::Contains("steps during a write over the training NICs take 500 ms\n"));
   result.uncertainty_causes = {{"products", "", 0.995}};
-  CHECK_THAT(head_of(result), Catch::Contains("as measured of products "));
+  CHECK_THAT(head_of(result), Catch::Contains("from products "));
   train.memory.capacity = Bytes(0.0);
-  CHECK_THAT(to_text(result), !Catch::Contains("DOES NOT FIT") && !Catch::Contains("Memory of the fullest GPU"));
+  CHECK_THAT(to_text(result), !Catch::Contains("DOES NOT FIT") && !Catch::Contains("Peak memory"));
   train.breakdown = {};
   CHECK_THAT(to_text(result), !Catch::Contains("Where the time goes"));
 }
@@ -77,7 +77,7 @@ TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory", 
   train.active_parameters = 7e9;
   train.bytes_per_parameter = Bytes(18.0);
   const auto rest = [&] {
-    const std::string text = to_text(result);
+    const std::string text = to_text(result, TextOptions{.verbose = true});
     return text.substr(text.find("\nCommunication"));
   };
   CHECK_THAT(to_text(result), Catch::Contains("\n  Model         mixed · 7.00 B parameters\n"));
@@ -89,7 +89,7 @@ TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory", 
   train.execution->fused = 12;
   train.execution->folded = 3;
   train.active_parameters = 1e9;
-  CHECK_THAT(to_text(result), Catch::Contains("  Model         mixed · 7.00 B parameters · 1.00 B for each token\n"));
+  CHECK_THAT(to_text(result), Catch::Contains("  Model         mixed · 7.00 B parameters · 1.00 B active per token\n"));
   train.bytes_per_parameter = Bytes(0.0);
   result.warnings = {
       "the first thing to note is longer than a line of a page, and goes on below where it began to stand",

@@ -109,7 +109,7 @@ TEST_CASE("A map is white within five per cent, blue with a dot where servers ar
 TEST_CASE("Resources are bars to both sides of no change, those without a part left out", "[golden]") {
   Explanation e;
   e.result = large_step();
-  e.sensitivities = {{"arithmetic of the GPUs", Seconds(40.0), Seconds(48.4), 0.7},
+  e.sensitivities = {{"GPU compute", Seconds(40.0), Seconds(48.4), 0.7},
                      {"network bandwidth", Seconds(44.044), Seconds(44.011), 0.2},
                      {"host", Seconds(43.979), Seconds(44.021), 0.1}};
   check_whole("resources-bars-both-sides-no.txt", figure_words(to_figure(e)));

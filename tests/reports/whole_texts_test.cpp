@@ -24,7 +24,7 @@ WhatIf remedy(const char* name, double speedup, std::vector<std::string> overrid
 TEST_CASE("The page of an explanation: what bounds it, what resources and remedies are worth", "[golden]") {
   Explanation e;
   e.result = short_step(0.1);
-  e.path = {{"waiting for data", 0.1, 0.1}, {"communication", 0.25, 0.2}};
+  e.path = {{"data stall", 0.1, 0.1}, {"communication", 0.25, 0.2}};
   e.bottleneck = "communication";
   e.advice = "overlap more";
   e.critical_path = {{"compute", Seconds(0.075)}, {"gradient all-reduce", Seconds(0.025)}};
@@ -53,7 +53,7 @@ TEST_CASE("The page of an explanation: what bounds it, what resources and remedi
 TEST_CASE("Servers are told beside a ring, with what sets their pace", "[golden]") {
   Explanation e;
   e.result = short_step(0.1);
-  e.remedies = {remedy("servers", 0.5), remedy("synchronisation by ring", 1.0)};
+  e.remedies = {remedy("servers", 0.5), remedy("ring all-reduce", 1.0)};
   e.remedies[0].result->train()->parameter_server = eight_workers();
   const auto told = [&] {
     const std::string text = to_text(e);
@@ -62,9 +62,9 @@ TEST_CASE("Servers are told beside a ring, with what sets their pace", "[golden]
   check_whole("servers-told-beside-ring-sets.txt", told());
   ParameterServerResult& servers = *e.remedies[0].result->train()->parameter_server;
   servers.link_bound = Seconds(0.3);
-  CHECK_THAT(told(), Catch::Contains("set by the servers'"));
+  CHECK_THAT(told(), Catch::Contains("bottleneck is the\n  servers' links"));
   servers.server_bound = Seconds(0.4);
-  CHECK_THAT(told(), Catch::Contains("adding up on the"));
+  CHECK_THAT(told(), Catch::Contains("summation on the"));
   // The scenario has servers itself, and the ring is a remedy.
   e.result.train()->parameter_server = eight_workers();
   e.remedies.erase(e.remedies.begin());

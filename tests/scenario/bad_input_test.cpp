@@ -8,9 +8,14 @@
 #include <filesystem>
 
 #include "model/base/files.hpp"
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
+#include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
+#include "model/scenario/model/model_reader.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
 
@@ -116,6 +121,35 @@ std::size_t check_file(const std::filesystem::path& file) {
   return cases;
 }
 
+/// Reads every bad scenario and what the catalogue has: readers ask for keys that are not there, too.
+void read_everything() {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".txt") check_file(entry.path());
+  }
+  for (const CatalogueEntry& run : list_scenarios()) load_scenario(run.file);
+  const std::string head = "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: 8 } }\n";
+  for (const CatalogueEntry& trainer : list_trainers()) {
+    load_scenario_text(head + "plan: { trainer: " + trainer.name + " }\n", "keys.yaml");
+  }
+  for (const CatalogueEntry& entry : list_hardware()) {
+    const YamlNode name = yaml_scalar(entry.file.string(), {});
+    if (entry.kind == "node") read_node(Field(name, ""));
+  }
+  for (const CatalogueEntry& entry : list_models()) {
+    const YamlNode name = yaml_scalar(entry.file.string(), {});
+    CHECK(read_model(Field(name, "")).name == entry.name);
+  }
+}
+
+/// Whether the reader of this key looks for it before, or without, opening the mapping, or leaves it to people.
+bool read_otherwise(const keys::Place& place) {
+  if (place.key->meaning.ends_with("not read.")) return true;
+  for (const char* word : {"description", "sources", "kind", "preset", "hf", "on", "repeat"}) {
+    if (place.key->name == word) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("Bad scenarios: file, line, column, key, what is wrong, what would be right") {
@@ -144,4 +178,51 @@ TEST_CASE("Overrides name themselves") {
     INFO(change);
     CHECK(says(complaint_about(good, {change}), wanted));
   }
+}
+
+TEST_CASE("Every key that is described is read") {
+  Session fresh;
+  const SessionScope scope(fresh);
+  const std::set<const keys::Key*>& asked = fresh.part<AskedKeys>().keys;
+  read_everything();
+  std::vector<keys::Place> all;
+  for (const keys::FileKind& file : keys::files()) {
+    for (keys::Place& place : keys::places(file, keys::Repeats::left_out)) all.push_back(std::move(place));
+  }
+  // Read once a process, or by calibrations of machines and fits, which have tests of their own.
+  const std::set<const keys::Mapping*> elsewhere = {
+      &keys::calibration, &keys::constant, &keys::machine_calibration, &keys::fitted_constant, &keys::covariance,
+      &keys::measured_gpu, &keys::architecture, &keys::operations, &keys::measured_matmul, &keys::run,
+      &keys::architectures_file, &keys::layer,
+      // Of learned stacks: tests/learn.
+      &keys::learned, &keys::learned_cluster,
+      // Looked up by name: model/scenario/hardware/hardware_reader.hpp.
+      &keys::energy_file, &keys::failures_file, &keys::prices_file, &keys::offers, &keys::usual_figure};
+  std::set<const keys::Key*> left_out;
+  for (const keys::Mapping* mapping : elsewhere) {
+    for (const keys::Key& key : mapping->keys) left_out.insert(&key);
+  }
+  // Looked for before their mapping is opened.
+  const std::set<std::string> early = {"cluster.node.cpu.hierarchy.models",
+                                       "cluster.node.cpu.hierarchy.slot",
+                                       "cluster.node.cpu.hierarchy.memory.socket_bandwidth",
+                                       "cluster.network.fabric.name",
+                                       "cluster.network.fabric.switch_latency",
+                                       "workload.train.model.name",
+                                       "workload.train.model.family",
+                                       "workload.train.model.published_batch",
+                                       "workload.train.data.images.distribution",
+                                       "workload.operator.batch",
+                                       "plan.trainer"};
+  left_out.insert(&keys::key_of(keys::trainer, "name"));  // by `foretrain trainers list`
+  for (const keys::Place& place : all) {
+    if (early.contains(place.path)) left_out.insert(place.key);
+  }
+  std::string unread;
+  for (const keys::Place& place : all) {
+    if (asked.contains(place.key) || left_out.contains(place.key) || read_otherwise(place)) continue;
+    unread += place.path + " ";
+  }
+  INFO(unread);
+  CHECK(unread.empty());
 }

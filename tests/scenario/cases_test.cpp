@@ -1,9 +1,6 @@
 #include "model/scenario/load/cases.hpp"
 #include "model/scenario/catalogue.hpp"
 
-#include <chrono>
-#include <filesystem>
-
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
@@ -113,21 +110,4 @@ TEST_CASE("Bad cells are named by line and column") {
   CHECK(complaint("case,colour\na,red\n").find("t.csv:1:6: colour: unknown column") == 0);
   CHECK(complaint("case,clutser.node\na,x\n").find("did you mean cluster?") != std::string::npos);
   CHECK(complaint("case,base\na,no-such-run\n").find("t.csv:2:3: base: unknown scenario") == 0);
-}
-
-TEST_CASE("Every published table loads, quickly") {
-  const auto begin = std::chrono::steady_clock::now();
-  int cases = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(FORETRAIN_SOURCE_DIR "/scenarios/cases")) {
-    if (entry.path().extension() != ".csv") continue;
-    for (const Case& row : read_cases(entry.path())) {
-      INFO(row.where.text());
-      CHECK_FALSE(row.measured.empty());
-      CHECK_NOTHROW(scenario_of(row));
-      ++cases;
-    }
-  }
-  CHECK(cases >= 364);
-  // A hundredth of a second per case would make a sweep wait for its reader; sanitizers are allowed their factor.
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(10) * cases);
 }

@@ -65,7 +65,7 @@ TEST_CASE("A name finds its file, a path is relative to the file that mentions i
   const ScenariosAt chosen(folder.path());
   const auto file = [&](const std::string& text) {
     const YamlNode name = yaml_scalar(text, {(folder.path() / "mine" / "scenario.yaml").string(), 3, 9});
-    return catalogue_file(CatalogueSection::node, Field(name, "cluster.node"));
+    return catalogue_file(Catalogue::node, Field(name, "cluster.node"));
   };
   CHECK(file("box") == folder.path() / "hardware" / "box.yaml");
   CHECK(file("own.yaml") == folder.path() / "mine" / "own.yaml");
@@ -81,7 +81,7 @@ TEST_CASE("Letter case, hyphens and underscores make no other name, and parts of
   const ScenariosAt chosen(folder.path());
   const auto found = [](const std::string& text) {
     const YamlNode name = yaml_scalar(text, {"mine.yaml", 1, 8});
-    return catalogue_file(CatalogueSection::model, Field(name, "model")).stem().string();
+    return catalogue_file(Catalogue::model, Field(name, "model")).stem().string();
   };
   CHECK(found("Llama-3-70B") == "llama3-70b");
   CHECK(found("llama_3_8b") == "llama3-8b");
@@ -106,7 +106,7 @@ TEST_CASE("A session of strangers reads the catalogue alone, and does not tell w
   refuse_paths();
   const auto file = [](const std::string& text, const std::string& written_in) {
     const YamlNode name = yaml_scalar(text, {written_in, 1, 8});
-    return catalogue_file(CatalogueSection::model, Field(name, "model"));
+    return catalogue_file(Catalogue::model, Field(name, "model"));
   };
   CHECK(file("known", "mine.yaml") == folder.path() / "scenarios/models/known.yaml");
   // A file of the catalogue may name others of its folder; a stranger may not, be they there or not.
@@ -129,19 +129,17 @@ TEST_CASE("Runs are found by topic and by their former names, and listed with th
 }
 
 TEST_CASE("Short names stand for what the catalogue has") {
-  const auto file = [](CatalogueSection section, const std::string& text) {
+  const auto file = [](Catalogue section, const std::string& text) {
     const YamlNode name = yaml_scalar(text, {});
     return catalogue_file(section, Field(name, "name")).stem().string();
   };
-  CHECK(file(CatalogueSection::node, "h100") == "dgx-h100");
-  CHECK(file(CatalogueSection::node, "P5") == "p5.48xlarge");
-  CHECK(file(CatalogueSection::gpu, "h100") == "h100-sxm-80gb");
-  CHECK(file(CatalogueSection::model, "llama3.1-70b") == "llama3-70b");
+  CHECK(file(Catalogue::node, "h100") == "dgx-h100");
+  CHECK(file(Catalogue::node, "P5") == "p5.48xlarge");
+  CHECK(file(Catalogue::gpu, "h100") == "h100-sxm-80gb");
+  CHECK(file(Catalogue::model, "llama3.1-70b") == "llama3-70b");
   const YamlNode& aliases = cached_yaml_file((data_directory() / "aliases.yaml").string());
-  const std::pair<const char*, CatalogueSection> sections[] = {{"node", CatalogueSection::node},
-                                                               {"GPU", CatalogueSection::gpu},
-                                                               {"model", CatalogueSection::model},
-                                                               {"trainer", CatalogueSection::trainer}};
+  const std::pair<const char*, Catalogue> sections[] = {
+      {"node", Catalogue::node}, {"GPU", Catalogue::gpu}, {"model", Catalogue::model}, {"trainer", Catalogue::trainer}};
   REQUIRE(aliases.entries.size() == std::size(sections));
   for (const auto& [word, section] : sections) {
     for (const YamlEntry& entry : aliases.find(word)->value.entries) {

@@ -1,15 +1,11 @@
 // The tables of keys: every key is described, none twice, and each is read by somebody.
 #include "model/scenario/keys/keys.hpp"
 
-#include "model/base/session.hpp"
 #include "model/base/text.hpp"
-#include "model/scenario/catalogue.hpp"
-#include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/scenario/load/load.hpp"
-#include "model/scenario/model/model_reader.hpp"
-#include "model/scenario/plan/plan_reader.hpp"
+#include "model/scenario/yaml_reader.hpp"
 #include "reports/keys/keys_schema.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
@@ -36,120 +32,10 @@ void add_mappings(const keys::Mapping& mapping, std::set<const keys::Mapping*>& 
   for (const keys::Variant& variant : mapping.variants) add_mappings(*variant.keys, all);
 }
 
-void read_workload_text(const std::string& workload) {
-  const std::string head = "cluster: { node: { preset: dgx-h100, storage: hdd-10k } }\nworkload: ";
-  load_scenario_text(head + workload + "\n", "keys.yaml");
-}
-
-/// Reads what the catalogue has, and of the rest one text for each reader: readers ask for keys that are not there,
-/// too.
-void read_everything() {
-  for (const CatalogueEntry& run : list_scenarios()) load_scenario(run.file);
-  for (const CatalogueEntry& entry : list_hardware()) {
-    const YamlNode name = yaml_scalar(entry.file.string(), {});
-    if (entry.kind == "node") read_node(Field(name, ""));
-    if (entry.kind == "gpu") read_gpu(Field(name, ""));
-  }
-  for (const CatalogueEntry& entry : list_models()) {
-    const YamlNode name = yaml_scalar(entry.file.string(), {});
-    read_model(Field(name, ""));
-  }
-  for (const char* fabric : {"{ kind: dragonfly, nodes_per_router: 1, routers_per_group: 1, groups: 2 }",
-                             "{ kind: torus, dimensions: 2 }", "{ kind: sites, distance: 10 km, bandwidth: 1 Gbit/s }",
-                             "{ kind: fat_tree, nodes_per_leaf: 1, nodes_per_pod: 1 }"}) {
-    load_scenario_text(std::string("cluster: { node: dgx-h100, nodes: 2, network: { fabric: ") + fabric +
-                           " } }\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n",
-                       "keys.yaml");
-  }
-  for (const char* op :
-       {"{ kind: matmul, m: 8, n: 8, k: 8 }", "{ kind: matmul, on: cpu, m: 8, n: 8, k: 8 }",
-        "{ kind: copy, size: 1 MB }",
-        "{ kind: convolution, batch: 1, channels: 1, height: 8, width: 8, filters: 1, kernel: 3 }",
-        "{ kind: attention, batch: 1, heads: 1, head_dim: 64, lengths: { distribution: lognormal, count: 2, mean: 64, "
-        "spread: 2 } }",
-        "{ kind: attention, batch: 1, heads: 1, head_dim: 64, sequence: 64 }", "{ kind: elementwise, elements: 8 }",
-        "{ kind: batch_norm, batch: 1, channels: 1, height: 8, width: 8 }", "{ kind: softmax, rows: 8, columns: 8 }",
-        "{ kind: pooling, batch: 1, channels: 1, height: 8, width: 8, kernel: 2 }",
-        "{ kind: embedding, tokens: 8, width: 8, vocabulary: 8 }", "{ kind: optimizer, parameters: 8 }",
-        "{ kind: gradient_clipping, parameters: 8 }", "{ kind: disk_read }", "{ kind: disk_write, order: sequential }",
-        "{ kind: memory_access, working_set: 1 MB, pattern: strided, stride: 64 B }",
-        "{ kind: memory_walk, on: cpu, working_set: 1 MB }", "{ kind: memory_walk, on: gpu, working_set: 1 GB }",
-        "{ kind: data_loader, batch: 1, workers: 1, dataset: { sample: 1 KB }, storage: { kind: network, "
-        "read_bandwidth: 1 GB/s, read_latency: 1 ms, random_read_iops: 10, round_trip: 1 ms } }"}) {
-    INFO(op);
-    REQUIRE_NOTHROW(read_workload_text(std::string("{ operator: ") + op + " }"));
-  }
-  const std::string train = "{ train: { model: llama3-8b, global_batch: 64, ";
-  for (const char* rest :
-       {"precision: { fp8: { scaling: current } } } }", "checkpoint: { every: 100 } } }", "lora: { rank: 8 } } }",
-        "micro_batch: 4, data: { text: { distribution: uniform, from: 4000, to: 4100 }, batching: { kind: packing, "
-        "length: 8192 } } } }",
-        "data: { text: { distribution: lognormal, mean: 10, spread: 20 % } } } }",
-        "data: { text: { distribution: fixed, value: 10 } } } }",
-        "data: { text: { distribution: histogram, values: [1, 2], weights: [1, 1] } } } }"}) {
-    INFO(rest);
-    REQUIRE_NOTHROW(read_workload_text(train + rest));
-  }
-  read_workload_text(
-      "{ tasks: [ { id: a, on: 'gpu0:h2d', run: { copy: { from: cpu, to: gpu0, size: 1 MB } } }, { id: b, on: cpu, "
-      "run: { "
-      "item: { from: gpu0 } } }, { id: c, on: cpu, run: { print: { from: gpu0, size: 1 MB } } }, { id: d, on: cpu, "
-      "run: { "
-      "page_lock: { size: 1 MB } } }, { id: e, on: cpu, run: { kind: sleep, time: 1 ms } }, { id: f, on: gpu0, run: { "
-      "forward: { "
-      "model: mlp-d2l } } }, { loop: 2, tasks: [ { id: g, on: gpu0, run: { matmul: { m: 1, n: 1, k: 1 } } } ] } ] }");
-  load_scenario_text(
-      "cluster:\n  groups: [ { node: dgx-h100 }, { node: dgx-a100-80gb } ]\n  jitter: { compute: 1 %, rack: 1 %, "
-      "nodes_per_rack: 1, throttle: { share: 1 %, speed: 80 % } }\n"
-      "  faults: [ { node: 0, gpu: 1, speed: 50 % }, { node: 0, card: 1, failed: true } ]\n"
-      "  network: { transport: { protocol: tcp } }\n"
-      "workload: { train: { model: gpt2, global_batch: 16 } }\nbackground: [ { from: gpu0, to: gpu8 } ]\n",
-      "keys.yaml");
-  load_scenario_text(
-      "cluster: { node: dgx-h100, price: { of: p5.48xlarge, purchase: on_demand }, energy: { grid: world } }\n"
-      "workload: { train: { model: gpt2, global_batch: 8 } }\n",
-      "keys.yaml");
-  load_scenario_text(
-      "cluster: { groups: [ { node: dgx-h100 }, { node: hgx-h200 } ], energy: world }\n"
-      "workload: { train: { model: gpt2, global_batch: 16 } }\n",
-      "keys.yaml");
-  load_scenario_text(
-      "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: 8 } }\n"
-      "plan: { zero: { stage: 3, shard: 4 }, sync: { algorithm: auto } }\n",
-      "keys.yaml");
-  load_scenario_text(
-      "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: 8 } }\n"
-      "plan: { sync: { algorithm: parameter_server, slow_workers: { count: 1, factor: 2 } } }\n",
-      "keys.yaml");
-  for (const CatalogueEntry& trainer : list_trainers()) {
-    load_scenario_text(
-        "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: 8 } }\nplan: { trainer: " +
-            trainer.name + " }\n",
-        "keys.yaml");
-  }
-}
-
-std::set<const keys::Key*> keys_asked_for() {
-  Session fresh;
-  const SessionScope scope(fresh);
-  const AskedKeys& asked = fresh.part<AskedKeys>();
-  read_everything();
-  return asked.keys;
-}
-
 /// What no file has.
 struct Choir {
   bool sings = false;
 };
-
-/// Whether the reader of this key looks for it before, or without, opening the mapping, or leaves it to people.
-bool read_otherwise(const keys::Place& place) {
-  if (place.key->meaning.ends_with("not read.")) return true;
-  for (const char* word : {"description", "sources", "kind", "preset", "hf", "on", "repeat"}) {
-    if (place.key->name == word) return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -185,46 +71,6 @@ TEST_CASE("No mapping has a key twice, and no two mappings one name") {
     count += mapping->keys.size();
   }
   CHECK(count > 450);
-}
-
-TEST_CASE("Every key that is described is read") {
-  const std::set<const keys::Key*> asked = keys_asked_for();
-  // Read once a process, or by calibrations of machines and fits, which have tests of their own.
-  const std::set<const keys::Mapping*> elsewhere = {
-      &keys::calibration, &keys::constant, &keys::machine_calibration, &keys::fitted_constant, &keys::covariance,
-      &keys::measured_gpu, &keys::architecture, &keys::operations, &keys::measured_matmul, &keys::run,
-      &keys::architectures_file, &keys::layer,
-      // Of learned stacks: tests/learn.
-      &keys::learned, &keys::learned_cluster,
-      // Looked up by name: model/scenario/hardware/hardware_reader.hpp.
-      &keys::energy_file, &keys::failures_file, &keys::prices_file, &keys::offers, &keys::usual_figure};
-  std::set<const keys::Key*> left_out;
-  for (const keys::Mapping* mapping : elsewhere) {
-    for (const keys::Key& key : mapping->keys) left_out.insert(&key);
-  }
-  // Looked for before their mapping is opened.
-  const std::set<std::string> early = {"cluster.node.cpu.hierarchy.models",
-                                       "cluster.node.cpu.hierarchy.slot",
-                                       "cluster.node.cpu.hierarchy.memory.socket_bandwidth",
-                                       "cluster.network.fabric.name",
-                                       "cluster.network.fabric.switch_latency",
-                                       "workload.train.model.name",
-                                       "workload.train.model.family",
-                                       "workload.train.model.published_batch",
-                                       "workload.train.data.images.distribution",
-                                       "workload.operator.batch",
-                                       "plan.trainer"};
-  left_out.insert(&keys::key_of(keys::trainer, "name"));  // by `foretrain trainers list`
-  for (const keys::Place& place : all_places()) {
-    if (early.contains(place.path)) left_out.insert(place.key);
-  }
-  std::string unread;
-  for (const keys::Place& place : all_places()) {
-    if (asked.contains(place.key) || left_out.contains(place.key) || read_otherwise(place)) continue;
-    unread += place.path + " ";
-  }
-  INFO(unread);
-  CHECK(unread.empty());
 }
 
 TEST_CASE("What others call a key leads to one of ours") {
@@ -289,16 +135,34 @@ TEST_CASE("A row that is added to a table is read, explained, completed and in t
   CHECK_THAT(schema, Catch::Contains("\"description\": \"Whether it sings. Without it: false.\""));
 }
 
-TEST_CASE("Dotted keys and their words are listed for whoever completes them") {
-  const std::vector<std::string> keys = keys::dotted_keys();
-  for (const char* key :
-       {"plan.tensor", "plan.sync.bucket", "cluster.node.gpu.memory", "workload.train.model.layers"}) {
-    CHECK(std::ranges::find(keys, key) != keys.end());
+TEST_CASE("Every row of a training's tables has a value that says where it comes from") {
+  const Scenario scenario = load_scenario_text(
+      "cluster: { node: dgx-h100, nodes: 2 }\nworkload: { train: { model: gpt2, global_batch: 64 } }\n"
+      "plan: { tensor: 2, trainer: fsdp }\n",
+      "own.yaml", {"plan.sync.bucket=10 MB"});
+  std::map<std::string, Trait> resolved;
+  for (const Trait& value : resolved_values(scenario)) CHECK(resolved.emplace(value.key, value).second);
+  for (const auto& [path, table] : {std::pair("cluster", &keys::cluster), std::pair("cluster.network", &keys::network),
+                                    std::pair("plan", &keys::plan), std::pair("plan.sync", &keys::sync),
+                                    std::pair("workload.train", &keys::train)}) {
+    for (const keys::Key& key : table->keys) {
+      const std::string dotted = join_path(path, key.name);
+      if (dotted == "cluster.network" || dotted == "plan.sync") continue;  // told key by key
+      INFO(dotted);
+      REQUIRE(resolved.contains(dotted));
+      CHECK_FALSE((resolved.at(dotted).value.empty() || resolved.at(dotted).source.empty()));
+    }
   }
-  const std::vector<std::string> optimizers = keys::words_of("workload.train.optimizer");
-  CHECK(std::ranges::find(optimizers, "adamw") != optimizers.end());
-  CHECK(keys::words_of("plan.sequence_parallel") == std::vector<std::string>{"true", "false"});
-  CHECK(keys::words_of("cluster.nodes").empty());
+  const auto told = [&](const char* key) {
+    const Trait& value = resolved.at(key);
+    return fmt::format("{} {} {}", value.value, name(value.from), value.source);
+  };
+  CHECK(told("plan.tensor") == "2 scenario own.yaml:3:17");
+  CHECK(told("plan.sync.bucket") == "10 MB command_line --set plan.sync.bucket=10 MB");
+  CHECK(told("plan.zero").starts_with("3 trainer fsdp: "));
+  CHECK(told("plan.data") == "8 assumed default: what tensor, pipeline and context leave");
+  CHECK(told("cluster.network.nic_bandwidth") == "400 Gbit/s assumed default: the node's");
+  CHECK(told("plan.schedule") == "1f1b assumed default: 1f1b; interleaved with interleave");
 }
 
 TEST_CASE("All unknown keys of a file are told at once, each with what was meant") {

@@ -73,16 +73,6 @@ TEST_CASE("A preset with changes") {
   CHECK(complaint("{ preset: resnet-50, sequence: 128 }").find("m.yaml:1:22: model.sequence: unknown key") == 0);
 }
 
-TEST_CASE("Every model of the catalogue can be read") {
-  const auto models = list_models();
-  REQUIRE_FALSE(models.empty());
-  for (const CatalogueEntry& entry : models) {
-    INFO(entry.name);
-    CHECK(read(entry.name).name == entry.name);
-    CHECK_FALSE(entry.description.empty());
-  }
-}
-
 TEST_CASE("Layers of a network, with all their forms") {
   const ModelConfig model = read(R"(
 family: cnn

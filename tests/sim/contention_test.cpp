@@ -55,13 +55,6 @@ TEST_CASE("data loading takes from a ring over PCIe what it moves") {
   expect_milliseconds("contention-data-loading", 20.0, 1e-4);
 }
 
-TEST_CASE("two jobs behind one uplink take twice the time of one") {
-  // Every uplink carries two rings' 2 · 7/8 · 160 MB: 560 MB / 16 GB/s = 35 ms. One job alone: 17.5 ms.
-  expect_milliseconds("contention-two-jobs-one-uplink", 35.0, 1e-4);
-  expect_milliseconds("contention-two-jobs-one-uplink", 17.5, 1e-4,
-                      {"cluster.gpus_per_node=1", "workload.collective.groups=1"});
-}
-
 TEST_CASE("blocked groups stay inside their machines, strided groups leave them") {
   // Four machines with four GPUs. Blocked: each machine's own ring of 4, 2 · 3/4 · 160 MB / 16 GB/s = 15 ms. Strided:
   // four rings of one rank per machine share each machine's card, 4 · 2 · 3/4 · 160 MB / 16 GB/s = 60 ms.
@@ -73,33 +66,6 @@ TEST_CASE("blocked groups stay inside their machines, strided groups leave them"
   // Bus bandwidth counts the ranks of one group.
   const Result result = predict(load_scenario("contention-two-jobs-one-uplink"), Fidelity::flows);
   CHECK(result.collective()->bus_bandwidth.value() == Approx(8e9).epsilon(1e-4));
-}
-
-TEST_CASE("equal flows fold into one, whatever they meet") {
-  // A ring of 8 over an NVSwitch: every flow leaves through a port of its own and enters through another. A stranger
-  // from GPU 0 to GPU 4 sets apart GPU 0's flow (by its way out) and GPU 3's (by its way in), which fare alike: with
-  // the other six and the stranger itself there are three classes. Without it all are one.
-  const Topology topology(test_nodes::cluster_of(test_nodes::nvswitch_node()));
-  SharingSystem system;
-  system.bandwidth.assign(static_cast<std::size_t>(topology.links()), 100.0_GBps);
-  for (int rank = 0; rank < 8; ++rank) system.add_flow(0, topology.route(rank, (rank + 1) % 8).links);
-  CHECK(fold(system).classes() == 1);
-  CHECK(keep_apart(system).classes() == 8);
-  system.add_flow(1, topology.route(0, 4).links);
-  CHECK(fold(system).classes() == 3);
-  // Half-duplex links in a row, one flow over each pair of neighbours: a chain folds in the middle.
-  SharingSystem chain;
-  chain.bandwidth.assign(9, 1.0_GBps);
-  for (std::int32_t link = 0; link < 8; ++link) chain.add_flow(0, std::vector<std::int32_t>{link, link + 1});
-  CHECK(fold(chain).classes() == 4);
-  // Seven flows into one link count as seven there: a seventh of its bandwidth for each, which is what remains when the
-  // common divisor is taken out.
-  SharingSystem incast;
-  incast.bandwidth.assign(8, 7.0_GBps);
-  for (std::int32_t source = 0; source < 7; ++source) incast.add_flow(0, std::vector<std::int32_t>{source, 7});
-  const SharingSystem::Folded folded = fold(incast);
-  REQUIRE(folded.classes() == 1);
-  CHECK(max_min_rates(folded, {true}).front().value() == Approx(1e9));
 }
 
 TEST_CASE("property: representatives have the rates of those they stand for, whichever kinds are moving") {
@@ -219,18 +185,6 @@ TEST_CASE("a parameter server beside traffic on its link takes longer by estimat
   CHECK(time(Fidelity::steps, stranger) == Approx(flows).epsilon(0.06));
 }
 
-TEST_CASE("a slow link holds up a ring as far as background traffic does, and both together further") {
-  // Eight machines with a card of 16 GB/s each; that of machine 3 gives half: 17.5 ms · 2. A stranger into machine 3
-  // gets half of what is left: 17.5 ms · 4. A stranger elsewhere changes nothing: the slow card still holds up the
-  // ring.
-  for (const auto& [background, expected] :
-       {std::pair("[]", 35.0), {"[{from: node2, to: node3}]", 70.0}, {"[{from: node5, to: node6}]", 35.0}}) {
-    expect_milliseconds(
-        "contention-one-link-of-a-ring", expected, 1e-4,
-        {"cluster.faults=[{node: 3, card: 0, bandwidth: 50 %}]", std::string("background=") + background});
-  }
-}
-
 TEST_CASE("what needs no link arrives at once, also beside contention") {
   // From a host to itself by way of its server process's sum nothing crosses a link; the other flow shares GPU 0's
   // link.
@@ -240,21 +194,6 @@ TEST_CASE("what needs no link arrives at once, also beside contention") {
   CHECK(uncontended_time(work, topology, std::vector{between_gpus(0, 2)}).value() == Approx(0.02));
   CHECK(took(work, topology, Fidelity::flows, {between_gpus(0, 2)}) == Approx(0.02));
   CHECK(took(work, topology, Fidelity::steps, {between_gpus(0, 2)}) == Approx(0.02));
-}
-
-TEST_CASE("copies of a task list meet background traffic") {
-  // 1.6 GB from GPU 1 to host memory at 16 GB/s: 100 ms; beside a stranger on the same way, 200 ms.
-  const std::string text =
-      "cluster: { node: pcie-switch-16gbps-x4 }\n"
-      "workload: { tasks: [ { id: a, on: gpu1, run: { copy: { from: gpu1, to: cpu, size: 1600 MB } } } ] }\n";
-  for (const Fidelity fidelity : all_fidelities) {
-    const auto time = [&](const std::string& background) {
-      return predict(load_scenario_text(text + background, "copy.yaml"), fidelity).time().value();
-    };
-    CHECK(time("") == Approx(0.1).epsilon(1e-4));
-    CHECK(time("background: [ { from: gpu1, to: node0 } ]\n") == Approx(0.2).epsilon(1e-4));
-    CHECK(time("background: [ { from: node0, to: gpu1 } ]\n") == Approx(0.1).epsilon(1e-4));
-  }
 }
 
 TEST_CASE("a simulation in which something can never move is an error") {

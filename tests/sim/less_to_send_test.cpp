@@ -168,19 +168,3 @@ TEST_CASE("R13: the simulation agrees with the estimate") {
   CHECK(seconds("traffic-accumulation", each, Fidelity::flows) ==
         Approx(seconds("traffic-accumulation", each)).epsilon(0.01));
 }
-
-TEST_CASE("What processors take longer for sums of two-byte numbers goes with the numbers, not with their buckets") {
-  // VGG-16's first linear layer alone has 411 MB of gradients.
-  const auto longer = [](const std::string& bucket) {
-    const Overrides whole = {"workload.train.model=vgg-16",   "workload.train.micro_batch=1",
-                             "workload.train.global_batch=2", "cluster.network.nic_bandwidth=100 Gbit/s",
-                             "plan.sync.overlap=false",       "plan.sync.bucket=" + bucket};
-    Overrides narrow = whole;
-    narrow.emplace_back("plan.sync.compression=fp16");
-    return seconds("data-parallel-hosts", narrow) - seconds("data-parallel-hosts", whole);
-  };
-  const double in_one = longer("1 GB");
-  CHECK(in_one > 1.0);
-  CHECK(longer("100 MB") == Approx(in_one).epsilon(0.05));
-  CHECK(longer("10 MB") == Approx(in_one).epsilon(0.05));
-}

@@ -223,23 +223,6 @@ double small_step(const std::string& machines, const std::string& sync, Fidelity
 
 }  // namespace
 
-TEST_CASE("R11: an estimate is no longer than the simulation") {
-  // It leaves out what workers meet by chance. As if all began together every time, eight machines and eight servers
-  // without waiting for each other were estimated to take 12 % longer than they are simulated to.
-  for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {
-    for (const int servers : {1, 3, 8}) {
-      for (const char* slow : {"count: 0, factor: 1", "count: 1, factor: 1.01", "count: 1, factor: 2",
-                               "count: 4, factor: 1.5", "count: 8, factor: 2"}) {
-        CAPTURE(consistency, servers, slow);
-        const std::string sync = fmt::format("servers: {}, placement: cpu, consistency: {}, slow_workers: {{ {} }}",
-                                             servers, consistency, slow);
-        const std::string machines = "nodes: 4, gpus_per_node: 2";
-        CHECK(small_step(machines, sync, Fidelity::estimate) <= 1.001 * small_step(machines, sync, Fidelity::flows));
-      }
-    }
-  }
-}
-
 TEST_CASE("R11: an estimate never falls with a slower worker, nor rises with more bandwidth or another server") {
   for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {
     for (const char* priority : {"arrival", "first_layer"}) {
@@ -325,23 +308,6 @@ TEST_CASE("Processes that receive one push after the other let workers take turn
   const double message = 1514.0 / 1448.0 * 4.0 * 164'482 / 12.5e6;
   CHECK(step(false) > 3.3 * message);  // keys of several layers part them a little
   CHECK(step(true) == Approx(2.0 * message).epsilon(0.05));
-}
-
-TEST_CASE("R11: lanes of several workers take about as long as workers alone") {
-  const Scenario scenario = load_scenario("servers-slow-worker", {"cluster.nodes=36"});
-  const test::BuiltStep built(scenario);
-  const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);
-  std::vector<WorkerLane> pairs;
-  for (int w = 0; w < 30; w += 2) pairs.push_back({w, w + 1});
-  pairs.push_back({30});
-  pairs.push_back({31});  // the slow one
-  const auto times = [&](std::vector<WorkerLane> lanes) {
-    const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store), std::move(lanes));
-    return times_of(store, graph, simulate(graph.graph, built.topology, Fidelity::flows));
-  };
-  const ServerGraph::Times alone = times(lanes_of(store, 1)), paired = times(pairs);
-  CHECK(paired.step.value() == Approx(alone.step.value()).epsilon(0.06));
-  CHECK(paired.staleness->mean == Approx(alone.staleness->mean).epsilon(0.1));
 }
 
 TEST_CASE("R11: 256 workers of which one is slow are simulated, and quickly") {

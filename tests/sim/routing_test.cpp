@@ -163,24 +163,6 @@ plan: { tensor: 2, zero: 0 }
   }
 }
 
-TEST_CASE("Experts that exchange over hashed uplinks are estimated no longer than their flows take") {
-  constexpr const char* experts = R"(
-cluster: { node: dgx-h100, nodes: 4, network: { fabric: { kind: fat_tree, nodes_per_leaf: 2, uplinks: 4, oversubscription: 4 } } }
-workload:
-  train:
-    model: { family: llama, layers: 4, hidden: 2048, heads: 16, vocabulary: 32000, sequence: 2048, experts: 32, experts_per_token: 4, ffn_hidden: 1024 }
-    global_batch: 64
-    micro_batch: 1
-plan: { expert: 16, zero: 1 }
-)";
-  for (const Overrides& rails : {Overrides{}, Overrides{"cluster.network.fabric.rails=true"}}) {
-    const double estimate = routed(experts, "hash", Fidelity::estimate, rails).time().value();
-    const double flows = routed(experts, "hash", Fidelity::flows, rails).time().value();
-    CHECK(estimate <= flows * 1.02);
-    CHECK(estimate >= flows * 0.85);
-  }
-}
-
 TEST_CASE("A transfer of which one part alone moves takes what that part takes over the drawn routes") {
   const Scenario scenario = scenario_of(pairs, {"cluster.network.fabric.routing=hash"});
   const Topology planned(scenario.cluster);

@@ -35,17 +35,6 @@ TEST_CASE("bandwidth that a flow cannot use on one link goes to others on its ot
   for (const Seconds finish : execution.finish) CHECK(ms(finish) == Approx(10.0).epsilon(1e-5));
 }
 
-TEST_CASE("two collectives over the same links take twice as long") {
-  // Ring over 4: 2·3 steps of 16 MB at 16 GB/s = 6 ms alone; together every link carries twice the bytes.
-  for (const Fidelity fidelity : both_fidelities) {
-    GraphMaker make(switched());
-    for (int i = 0; i < 2; ++i) make.communicate(make.stream(), ring({0, 1, 2, 3}, 64.0_MB, no_latency));
-    const Execution execution = simulate(make.graph(), switched(), fidelity);
-    CHECK(ms(execution.finish[0]) == Approx(12.0).epsilon(1e-5));
-    CHECK(ms(execution.finish[1]) == Approx(12.0).epsilon(1e-5));
-  }
-}
-
 TEST_CASE("repetitions of a phase have no barrier between strangers") {
   // Two pairs move 16 MB at 16 GB/s three times: 3 ms. Other traffic into GPU 1 (16 MB) makes the first pair's first
   // repetition last 2 ms: that pair ends at 4 ms, and so does the collective. The second pair meets other traffic of
@@ -74,9 +63,4 @@ TEST_CASE("what carries no bytes over a link costs its latency only") {
     CHECK(ms(execution.finish[0]) == Approx(6.0));
     CHECK(ms(execution.finish[1]) == 0.0);
   }
-}
-
-TEST_CASE("fidelity estimate is not for the simulator") {
-  GraphMaker make(switched());
-  CHECK_THROWS_AS(simulate(make.graph(), switched(), Fidelity::estimate), InternalError);
 }

@@ -117,21 +117,3 @@ TEST_CASE("experts that tensor ranks hold whole exchange tokens among all of the
   CHECK(groups.front()[0] == 0);
   CHECK(groups.front()[1] == 1);
 }
-
-TEST_CASE("The same machines in another order, on which the same ranks lie, take the same time") {
-  // Two nodes of four GPUs and one of eight; ranks 0 to 7, the first group of experts, lie on the one of eight.
-  const auto step = [](const std::string& groups, const std::string& placement) {
-    const std::string text = "cluster: { groups: [ " + groups + " ] }\n" + R"(
-workload:
-  train:
-    model: { family: gpt, layers: 8, hidden: 2048, heads: 16, vocabulary: 32768, sequence: 2048, experts: 8,
-             experts_per_token: 4 }
-    global_batch: 16
-    precision: bf16
-plan: { data: 16, expert: 8, zero: 1, placement: )" +
-                             placement + " }\n";
-    return estimate(load_scenario_text(text, "groups.yaml")).time().value();
-  };
-  const std::string small = "{ node: dgx-h100, nodes: 2, gpus_per_node: 4 }", large = "{ node: dgx-h100, nodes: 1 }";
-  CHECK(step(small + ", " + large, "[2, 0, 1]") == Approx(step(large + ", " + small, "[0, 1, 2]")).epsilon(1e-12));
-}

@@ -87,24 +87,6 @@ TEST_CASE("states on disks are read and written in each step") {
         Approx(disks.parameters * 32 / disks.scenario.cluster.node.storage.read_bandwidth.value()).epsilon(0.005));
 }
 
-TEST_CASE("copies of an offloaded update stick out beside the gathers of ZeRO-1, too") {
-  // Gathers are transfers of their own, the same with and without the host's copies, which are part of the update.
-  const std::vector<std::string> eight = {"cluster.gpus_per_node=8", "workload.train.global_batch=8", "plan.zero=1",
-                                          "plan.sync.overlap=true"};
-  const Built offloaded(eight), on_gpu(test::with(eight, "plan.offload=none"));
-  const Step::Lane& lane = offloaded.stage();
-  CHECK(on_gpu.stage().optimizer.communication() == Seconds(0.0));
-  const auto gathered = [](const Built& built) {
-    const WeightGather& gather = built.stage().chunks.front().gathers.front();
-    return built.step.transfers[at_index(gather.transfers.front())].parts.front().uncontended;
-  };
-  CHECK(gathered(offloaded) == gathered(on_gpu));
-  const Seconds copy = Bytes(2 * offloaded.parameters / 8) / offload_bandwidth(offloaded.topology);
-  const Seconds backward = lane.chunks.front().passes[PassKind::backward].time.total();
-  const double sticks_out = std::max((2.0 * copy - backward).value(), 0.0);
-  CHECK(lane.optimizer.communication().value() == Approx(sticks_out + copy.value()));
-}
-
 TEST_CASE("weights in host memory cross the bus twice a pass") {
   // A layer's 428 MB take 17 ms over PCIe 4, its kernels for one sample 6 ms forward: the copy sets the pace.
   const Built resident({"plan.offload=none"});

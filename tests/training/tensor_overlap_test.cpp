@@ -172,18 +172,3 @@ TEST_CASE("chunked collectives shorten a step whose chunks fill the device, and 
                                           "workload.train.model.layers=1"};
   CHECK(step_of(built(alone)) == step_of(built(with(alone, "plan.tensor_overlap=false"))));
 }
-
-TEST_CASE("recomputation and split backward passes chunk their collectives, too") {
-  for (const std::string& change : {std::string("workload.train.recompute=full"), std::string("plan.schedule=1f1b")}) {
-    const std::vector<std::string> changed = with(large, change);
-    CHECK(step_of(built(changed)) < step_of(built(with(changed, "plan.tensor_overlap=false"))));
-  }
-  const std::vector<std::string> split = {"cluster.nodes=2", "plan.pipeline=2", "plan.schedule=zero_bubble"};
-  const BuiltStep chunked = built(split), plain = built(with(split, "plan.tensor_overlap=false"));
-  const auto inputs = [](const BuiltStep& b) {
-    return b.step.lanes.front().chunks.front().passes[PassKind::inputs].time;
-  };
-  // Gathers are chunked; scatters wait for no gradients of weights to hide behind, as these are put off.
-  CHECK(inputs(chunked).communication() < inputs(plain).communication() * 0.9);
-  CHECK(inputs(chunked).communication() > inputs(plain).communication() * 0.4);
-}

@@ -97,25 +97,6 @@ TEST_CASE("what is waited for of gathered weights follows from buckets and layer
   }
 }
 
-TEST_CASE("gathers stand in the table of what is sent, whole, hidden or waited for") {
-  // The same weights move in the same buckets; behind the update all of them are waited for, beside the next forward
-  // pass the first bucket's alone, as a layer takes longer than its weights.
-  for (const char* zero : {"1", "{ stage: 1, shard: 8 }", "{ stage: 2, gradients: kept }"}) {
-    CAPTURE(zero);
-    const std::vector<std::string> plan = {fmt::format("plan.zero={}", zero), "plan.sync.bucket=100 MB",
-                                           "workload.train.micro_batch=4"};
-    const std::string text = roce(2, small, 64);
-    const CommunicationTime late = of_weights(estimate(scenario_of(text, plan)));
-    const CommunicationTime early =
-        of_weights(estimate(scenario_of(text, test::with(plan, "plan.sync.gather_overlap=true"))));
-    CHECK(late.total > Seconds(0.0));
-    CHECK(late.exposed.value() == Approx(late.total.value()));
-    CHECK(early.total.value() == Approx(late.total.value()).epsilon(0.02));
-    CHECK(early.exposed > Seconds(0.0));
-    CHECK(early.exposed < early.total * 0.6);
-  }
-}
-
 TEST_CASE("weights come back in the messages of the trainer") {
   // 16 ranks. In buckets of 100 MB of bf16 gradients: as many gathers as gradients' collectives, at least bytes / 100
   // MB. Whole: one. By owners of tensors: one broadcast each, or fewer where there are fewer tensors. By tensors: two

@@ -76,47 +76,6 @@ TEST_CASE("the longest of several draws, by hand and by formula") {
   }
 }
 
-TEST_CASE("padding waste of a small histogram, by hand") {
-  // Lengths 100 (half of the samples) and 300: mean 200. The longest of two is 100 with ¼, else 300: 250. So 500 tokens
-  // are computed for 400: 20 % waste. Squares: 2 · (¼ · 100² + ¾ · 300²) = 140,000 = 2 · 264.6².
-  const SampleMix mix = text_only(histogram({{100, 1}, {300, 1}}));
-  const BatchShape padded = batch_shape(mix, batching(Batching::Kind::padding), 2, false);
-  CHECK(padded.tokens_per_sample == 200.0);
-  CHECK(padded.computed_per_sample == 250.0);
-  CHECK(padded.mean.language == PassTokens{500, 2, 265});
-  CHECK(padded.largest.language == PassTokens{600, 2, 300});
-  // One sample a pass needs no padding; two buckets neither, since each holds one length.
-  CHECK(batch_shape(mix, batching(Batching::Kind::padding), 1, false).computed_per_sample == 200.0);
-  CHECK(batch_shape(mix, batching(Batching::Kind::bucketing, 0, 2), 2, false).computed_per_sample == 200.0);
-  // Padded to the limit of the model: 4096 for 200.
-  const BatchShape longest = batch_shape(mix, batching(Batching::Kind::maximum), 2, false);
-  CHECK(longest.computed_per_sample == 4096.0);
-  CHECK(longest.mean.language == PassTokens{2 * 4096, 2, 4096});
-  CHECK(longest.largest.language == PassTokens{2 * 4096, 2, 4096});
-}
-
-TEST_CASE("packing: how full sequences are, by hand") {
-  // Three of 300 go into 1024 and 124 stay empty.
-  CHECK(packed_share(text_only(fixed(300), 1024), 1024) == Approx(900.0 / 1024));
-  // Exactly full, and one token too many: half empty.
-  CHECK(packed_share(text_only(fixed(512), 1024), 1024) == Approx(1.0));
-  CHECK(packed_share(text_only(fixed(513), 1024), 1024) == Approx(513.0 / 1024));
-  // 1 or 2 of 2, evenly: full after "2", "1 1"; "1" stays half empty where a 2 follows. Let a sequence begin with 1
-  // with probability f. It ends half empty with f/2, and then the next begins with 2; a full one is followed by either.
-  // So f = (1 − f/2) · ½, f = 0.4, and a share of 1 − 0.2 · ½ = 0.9 is filled.
-  CHECK(packed_share(text_only(histogram({{1, 1}, {2, 1}}), 2), 2) == Approx(0.9).epsilon(1e-6));
-}
-
-TEST_CASE("packing: lengths between two positions are divided between these") {
-  // 65,536 tokens are counted in 2048 positions of 32. 32,784 tokens are 1024 positions or 1025, evenly. A sequence
-  // that begins with the shorter takes another one of these, and is full, or ends half full before a longer one; one
-  // that begins with the longer takes none. So the shorter begins f = f · ¼ + (1 - f) · ½ = 0.4 of them.
-  const double filled = 0.4 * (0.5 * 2048 + 0.5 * 1024) + 0.6 * 1025;
-  CHECK(packed_share(text_only(fixed(32784), 65536), 65536) == Approx(filled / 2048).epsilon(1e-6));
-  CHECK(packed_share(text_only(fixed(16384), 65536), 65536) == Approx(1.0));
-  CHECK(packed_share(text_only(fixed(24576), 65536), 65536) == Approx(0.75));
-}
-
 TEST_CASE("packing leaves less than the longest sample empty, and computes few tokens more than there are") {
   for (const double spread : {0.2, 0.8, 2.0}) {
     const SampleMix mix = text_only(lognormal(400, spread), 2048);

@@ -69,23 +69,6 @@ TEST_CASE("Selective recomputation by operators runs the other products again, n
   CHECK(std::ranges::count(others, "attention") == 0);
 }
 
-TEST_CASE("Selective recomputation by operators keeps nothing of experts' products and runs them again") {
-  // Grouped products are none of torchtitan's list: of two experts of eight and a shared one, the shared one's gate.
-  TransformerConfig c = narrow(TransformerFamily::llama, true);
-  c.experts = 8;
-  c.experts_per_token = 2;
-  c.shared_experts = 1;
-  BuildOptions options;
-  options.compiled = true;
-  options.code.joined_projections = false;
-  const Layer layer = block_of(c, options);
-  CHECK(kept_by_name(layer) == tokens * (2 * (h + q + q + kv + f) + 4 * heads));
-  const std::vector<std::string> again = words(layer.recomputation[Recompute::selective_operators].again, true);
-  for (const char* product : {"ffn gate", "ffn up"}) {
-    CHECK(std::ranges::any_of(again, [&](const std::string& one) { return one.starts_with(product); }));
-  }
-}
-
 TEST_CASE("Selective recomputation by modules runs norms and activation functions again, and nothing else") {
   const Layer layer = block_of(narrow(TransformerFamily::gpt, false));
   CHECK(words(layer.recomputation[Recompute::selective_modules].again, true).empty());
@@ -207,21 +190,6 @@ TEST_CASE("Tensor ranks send an embedding's result, and gather its gradient unde
   REQUIRE(divided.backward_collectives.size() == 1);
   CHECK(divided.forward_collectives[0].size.value() == 2 * tokens * h);
   CHECK(divided.backward_collectives[0].size.value() == 2 * tokens * h);
-}
-
-TEST_CASE("Words are copied to a device as 8 bytes each, images as three fp32 colours a pixel") {
-  CHECK(build_transformer(narrow(TransformerFamily::gpt, false), "narrow", {}).input_bytes_per_sample.value() ==
-        8 * 128);
-  TransformerConfig vit = narrow(TransformerFamily::vit, false);
-  vit.image_size = 64;
-  vit.patch_size = 16;
-  vit.classes = 10;
-  vit.vocabulary = 0;
-  vit.sequence = 17;
-  vit.kv_heads = 4;
-  CHECK(build_transformer(vit, "vit", {}).input_bytes_per_sample.value() == 12 * 64 * 64);
-  // Its head is a norm's scales and shifts, and a product with a bias for every class.
-  CHECK(transformer_counts(vit).head == 2 * h + 10 * h + 10);
 }
 
 TEST_CASE("Queries without a latent vector are projected from the hidden state") {

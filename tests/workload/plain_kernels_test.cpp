@@ -122,15 +122,6 @@ TEST_CASE("what the backward pass never reads ends with the last product, unless
   CHECK(built(TransformerFamily::gpt, KernelSet::fused).layers[1].layer.unread_tail == 0);
 }
 
-TEST_CASE("several products' inputs are summed up one by one, in fp32") {
-  // Three casts give back three gradients: two sums, each of which reads two numbers and writes one.
-  const std::vector<StreamBytes> casts = plain_input_casts(Bytes(2.0), 3);
-  REQUIRE(casts.size() == 4);
-  CHECK(casts.back().backward_kernels == 2);
-  CHECK(casts.back().backward_read == 2 * 8.0);
-  CHECK(casts.back().backward_written == 2 * 4.0);
-}
-
 TEST_CASE("between projections and scores plain code splits heads, repeats shared keys and rotates") {
   BuildOptions options;
   options.attention = AttentionKind::standard;
@@ -220,21 +211,6 @@ TEST_CASE("what plain kernels move on their way back, per number") {
   // A table's gradient is cleared; one that the logits share is also added to theirs: two read, one written.
   CHECK(backward(plain_table_gradient(false)) == 4.0);
   CHECK(backward(plain_table_gradient(true)) == 4.0 + 12.0);
-}
-
-TEST_CASE("factors that are broadcast, and numbers that change their width, are taken one at a time") {
-  const auto singles = [](const std::vector<StreamBytes>& kernels) {
-    std::pair<double, double> sum;
-    for (const StreamBytes& kernel : kernels) {
-      sum.first += kernel.forward_singles;
-      sum.second += kernel.backward_singles;
-    }
-    return sum;
-  };
-  CHECK(singles(plain_rms_norm(Bytes(4.0))) ==
-        std::pair(2.0, 2.0));  // the scale of each row, the weight of each column
-  CHECK(singles(plain_input_casts(Bytes(2.0), 3)) == std::pair(0.0, 3.0));
-  CHECK(singles(plain_wide_residual(Bytes(2.0))) == std::pair(1.0, 0.0));
 }
 
 TEST_CASE("Fusions take the place of plain kernels one by one") {

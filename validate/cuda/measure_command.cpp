@@ -106,6 +106,14 @@ void show(const std::string& text) {
   if (terminal) std::fprintf(stderr, "\r\033[K%.110s", text.c_str());
 }
 
+/// Processes of rank 1 and above, which end with that of rank 0 or are ended, also where the user ends the work.
+struct Followers {
+  std::vector<Process> processes = {};
+  ~Followers() {
+    for (Process& process : processes) end_process(process, 5.0);
+  }
+};
+
 class SuiteSupervisor {
  public:
   SuiteSupervisor(const MeasureTask& task, const Suite& suite, int gpus) : task_(task), suite_task_(task.common) {
@@ -137,15 +145,14 @@ class SuiteSupervisor {
     // collectives one after the other. That of rank 0 is watched; one that loses the others ends by itself.
     const Meeting meeting(ranks_);
     suite_task_.meeting = task_.processes > 1 ? nullptr : &meeting;
-    std::vector<Process> others;
+    Followers others;
     for (int rank = 1; rank < ranks_; ++rank) {
-      others.push_back(Process::copy([&] {
+      others.processes.push_back(Process::copy([&] {
         setpgid(0, 0);  // what the terminal sends reaches the parent alone
         reported([&] { return follow(&meeting, rank); });
       }));
     }
     const ChildEnd end = run_in_child([&] { return run_suite(suite_task_, progress); }, task_.point_limit_s, signs);
-    for (Process& other : others) end_process(other, 5.0);
     show("");
     outcome_.late = progress.late;
     if (progress.throttled) {

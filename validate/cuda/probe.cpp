@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -21,6 +20,7 @@
 #include "validate/cuda/core/nvml.hpp"
 #include "validate/cuda/math/format.hpp"
 #include "validate/cuda/options.hpp"
+#include "validate/measure/clock.hpp"
 #include "validate/measure/json_object.hpp"
 
 namespace foretrain::gpu {
@@ -159,15 +159,6 @@ std::vector<std::string> warnings_of(const Gpu& gpu) {
   return out;
 }
 
-std::string today() {
-  const std::time_t seconds = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
-
 std::string processor() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {
@@ -210,7 +201,10 @@ std::string probed(const Nvml& nvml) {
   utsname system{};
   uname(&system);
   JsonObject out;
-  out.text("date", today()).text("identity", identity).text("kernel", system.release).text("processor", processor());
+  out.text("date", utc_date("%Y-%m-%dT%H:%M:%SZ"))
+      .text("identity", identity)
+      .text("kernel", system.release)
+      .text("processor", processor());
   out.text("driver", driver).raw("versions", versions).number("gpu_count", count);
   out.raw("gpus", json_list(descriptions)).raw("links", json_list(links));
   const std::string json = out.raw("network_cards", json_list(cards)).texts("warnings", warnings).str();

@@ -140,17 +140,6 @@ void predict_rows(CalibrationReport& report, const Node& node) {
   }
 }
 
-std::vector<const BenchmarkRow*> rows_beyond_tolerance(const CalibrationReport& report) {
-  std::vector<const BenchmarkRow*> beyond;
-  for (const BenchmarkRow& row : report.rows) {
-    const HostBenchmark* benchmark = find_benchmark(row.benchmark);
-    const auto error = row.error();
-    if (benchmark == nullptr || benchmark->tolerance <= 0.0 || !error) continue;
-    if (!(std::abs(*error) <= benchmark->tolerance)) beyond.push_back(&row);
-  }
-  return beyond;
-}
-
 std::string to_json(const CalibrationReport& report) {
   ordered_json document = {{"kind", report_kind},         {"machine", to_value(report.machine)},
                            {"quick", report.quick},       {"complete", report.complete},

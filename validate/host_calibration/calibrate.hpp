@@ -98,9 +98,6 @@ void attempt(std::string_view benchmark, const CalibrationSettings& settings, co
 /// Fills in `predicted` of every row whose benchmark can predict it.
 void predict_rows(CalibrationReport& report, const Node& node);
 
-/// Rows beyond their benchmark's tolerance.
-std::vector<const BenchmarkRow*> rows_beyond_tolerance(const CalibrationReport& report);
-
 std::string to_json(const CalibrationReport& report);
 /// Throws ScenarioError naming the file when it holds no calibration of a machine.
 CalibrationReport read_calibration_report(const std::string& path);

@@ -4,9 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <array>
 #include <cmath>
-#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -14,8 +12,9 @@
 #include "model/base/files.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
+#include "validate/measure/clock.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain {
 
@@ -26,14 +25,11 @@ using nlohmann::ordered_json;
 
 constexpr const char* kind = "host measurements";
 
-/// The value behind "KEY: " in a file of such lines.
-std::string line_value(const char* file, const std::string& key) {
-  std::ifstream lines(file);
+/// As the kernel calls it.
+std::string processor() {
+  std::ifstream lines("/proc/cpuinfo");
   for (std::string line; std::getline(lines, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon != std::string::npos && trim(std::string_view(line).substr(0, colon)) == key) {
-      return std::string(trim(std::string_view(line).substr(colon + 1)));
-    }
+    if (line.starts_with("model name")) return std::string(trim(line.substr(line.find(':') + 1)));
   }
   return "";
 }
@@ -51,13 +47,8 @@ double rounded_time(Seconds time) { return rounded_times({time.value()}).front()
 ordered_json to_value(const HostMeasurement& run) {
   ordered_json value = {{"case", run.name},
                         {"group", run.group},
-                        {"executor", run.executor},
-                        {"algorithm", run.algorithm},
                         {"ranks", run.ranks},
-                        {"servers", run.servers},
-                        {"shared_hosts", run.shared_hosts},
                         {"size_bytes", run.size.value()},
-                        {"rate_bytes_per_second", run.rate.value()},
                         {"plan", run.plan},
                         {"predicted_s", run.predicted.value()},
                         {"median_s", rounded_time(run.median())},
@@ -78,13 +69,8 @@ HostMeasurement run_from(const json& value) {
   HostMeasurement run;
   run.name = value.at("case");
   run.group = value.at("group");
-  run.executor = value.at("executor");
-  run.algorithm = value.at("algorithm");
   run.ranks = value.at("ranks");
-  run.servers = value.at("servers");
-  run.shared_hosts = value.at("shared_hosts");
   run.size = Bytes(value.at("size_bytes"));
-  run.rate = BytesPerSecond(value.at("rate_bytes_per_second"));
   run.plan = value.at("plan");
   run.predicted = Seconds(value.at("predicted_s"));
   run.busy = value.at("cores_busy");
@@ -105,16 +91,12 @@ HostMeasurement run_from(const json& value) {
 
 HostMachine this_machine() {
   HostMachine machine;
-  machine.processor = line_value("/proc/cpuinfo", "model name");
+  machine.processor = processor();
   machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   machine.memory = Bytes(number(sysconf(_SC_PHYS_PAGES)) * number(sysconf(_SC_PAGESIZE)));
   utsname system{};
   if (uname(&system) == 0) machine.kernel = fmt::format("{} {}", system.sysname, system.release);
-  std::array<char, 16> day{};
-  const std::time_t moment = std::time(nullptr);
-  std::tm parts{};
-  std::strftime(day.data(), day.size(), "%Y-%m-%d", gmtime_r(&moment, &parts));
-  machine.date = day.data();
+  machine.date = utc_date("%Y-%m-%d");
   return machine;
 }
 
@@ -135,11 +117,9 @@ std::string describe(const HostMachine& machine) {
   return fmt::format("{} with {} cores, {}", machine.processor, machine.cores, machine.kernel);
 }
 
-Seconds HostMeasurement::median() const { return Seconds(foretrain::median(samples)); }
+Seconds HostMeasurement::median() const { return Seconds(Sampled{samples}.median()); }
 
-double HostMeasurement::spread() const {
-  return (quantile(samples, 0.75) - quantile(samples, 0.25)) / foretrain::median(samples);
-}
+double HostMeasurement::spread() const { return Sampled{samples}.spread(); }
 
 std::string one_entry_a_line(const ordered_json& document) {
   std::string text = "{";
@@ -195,14 +175,8 @@ HostMeasurements read_host_measurements(const std::string& path) {
 
 std::string plan_hash(const ReplayPlan& plan) {
   const WorkerTask& task = plan.task;
-  ordered_json text = {own_executor,
-                       task.algorithm,
-                       task.hosts,
-                       task.ranks,
-                       task.elements,
-                       task.repetitions,
-                       plan.uplinks.hosts_per_leaf,
-                       plan.uplinks.rate.value()};
+  ordered_json text = {
+      task.hosts, task.ranks, task.elements, task.repetitions, plan.uplinks.hosts_per_leaf, plan.uplinks.rate.value()};
   for (const std::vector<StepTask>& tasks : task.steps) {
     for (const StepTask& t : tasks) text.push_back({t.stream, t.seconds, t.exchange, t.after});
   }

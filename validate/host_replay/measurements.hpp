@@ -33,10 +33,6 @@ void read_measured(const std::string& path, const std::string& kind, const std::
 /// "Intel Xeon Processor, 2 cores, Linux 6.1".
 std::string describe(const HostMachine& machine);
 
-/// Whose measurements are made here: schedules and step graphs by own processes over TCP. Tables also hold those of
-/// others (gloo, mpi, server).
-inline constexpr const char* own_executor = "own";
-
 /// The cores were so busy that they, and not the cards, may have set the time.
 inline constexpr double busy_limit = 0.9;
 
@@ -49,11 +45,8 @@ struct HostTask {
 struct HostMeasurement {
   std::string name;   ///< of the scenario or case
   std::string group;  ///< "" when it has none
-  std::string executor, algorithm;
-  int ranks = 0, servers = 0;
-  bool shared_hosts = false;  ///< servers stand on hosts that have ranks
-  Bytes size;
-  BytesPerSecond rate;          ///< of the cards
+  int ranks = 0;
+  Bytes size;                   ///< sent by the rank that sends most, or added up
   std::string plan;             ///< hash of what was run: the same plan need not be measured again
   std::vector<double> samples;  ///< seconds, all repetitions after warm-up, in order; each the slowest process's
   double busy = 0.0;            ///< share of the cores' time that was not idle

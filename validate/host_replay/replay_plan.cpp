@@ -21,11 +21,12 @@ namespace {
 /// No host may be faster than this: two processor cores must carry all of them.
 constexpr BytesPerSecond fastest_host{1.25e9};
 constexpr double largest_message = 1e9;
+constexpr int most_hosts = 16;
 constexpr double longest_repetition = 60.0;  // seconds
 
 /// A training step, or a collective as a step that is nothing else. All-reduces by a schedule that the user names or by
 /// servers are no tasks but sums.
-StepPlan step_of(const Scenario& scenario) {
+ReplayPlan step_of(const Scenario& scenario) {
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) return plan_step(scenario);
   const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload);
   if (collective == nullptr) {
@@ -39,9 +40,10 @@ StepPlan step_of(const Scenario& scenario) {
                   "a whole number of fp32 values, from 4 B to 1 GB");
   }
   if (!sums) return plan_collective(scenario);
-  StepPlan plan;
+  ReplayPlan plan;
   plan.task.ranks = collective->ranks;
   plan.task.elements = static_cast<std::int64_t>(size / 4.0);
+  plan.sent = collective->size;
   return plan;
 }
 
@@ -123,12 +125,6 @@ std::vector<HostRate> rates_of(const Scenario& scenario) {
   return rates;
 }
 
-/// One rank per node: a hierarchical schedule's inner groups have one member.
-ScheduleShape shape_of(const Scenario& scenario) {
-  const bool servers = scenario.plan.sync.algorithm == SyncAlgorithm::parameter_server;
-  return {servers ? scenario.plan.sync.servers : 1};
-}
-
 std::vector<BackgroundTraffic> background_of(const Scenario& scenario) {
   const Topology topology(scenario.cluster);
   const auto host_of = [&](const BackgroundFlow::Place& place) {
@@ -139,12 +135,6 @@ std::vector<BackgroundTraffic> background_of(const Scenario& scenario) {
     traffic.push_back({host_of(flow.from), host_of(flow.to), is_finite(flow.rate) ? flow.rate : BytesPerSecond(0)});
   }
   return traffic;
-}
-
-int repetitions_for(const ReplayOptions& options) {
-  if (options.repetitions > 0) return options.repetitions;
-  const double seconds = std::max(options.predicted.value(), 1e-4);
-  return static_cast<int>(std::clamp(std::ceil(1.5 / seconds), 3.0, 15.0));
 }
 
 /// A schedule's transfers as messages of values.
@@ -174,7 +164,9 @@ void add_sums(const Scenario& scenario, WorkerTask& task) {
                   "the algorithm to run: ring, tree, parameter_server, …");
   }
   task.hosts = hosts_of(scenario, task.ranks);
-  const Schedule schedule = own.schedule(CollectiveOperation::all_reduce, task.ranks, shape_of(scenario));
+  // One rank per node: a hierarchical schedule's inner groups have one member.
+  const ScheduleShape shape{sync.algorithm == SyncAlgorithm::parameter_server ? sync.servers : 1};
+  const Schedule schedule = own.schedule(CollectiveOperation::all_reduce, task.ranks, shape);
   if (schedule.servers != task.servers()) {
     refuse_replay(scenario, key, algorithm + " needs more than hosts",
                   "an algorithm of ranks and servers: ring, tree, parameter_server, …");
@@ -189,9 +181,7 @@ void add_sums(const Scenario& scenario, WorkerTask& task) {
 ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   check_cluster(scenario);
   const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
-  StepPlan step = step_of(scenario);
-  ReplayPlan plan;
-  plan.sent = step.sent();
+  ReplayPlan plan = step_of(scenario);
   if (plan.sent.value() > largest_message) {
     refuse_replay(scenario, trains ? "workload.train.model" : "workload.collective.size",
                   fmt::format("{} sent by a rank", format_bytes(plan.sent)), "at most 1 GB");
@@ -203,10 +193,7 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   }
   plan.hosts = rates_of(scenario);
   plan.uplinks = uplinks_of(scenario);
-  plan.graph = step.graph;
-  plan.task = std::move(step.task);
   WorkerTask& task = plan.task;
-  task.algorithm = name(scenario.plan.sync.algorithm);
   if (task.elements > 0) {
     add_sums(scenario, task);
   } else {
@@ -214,7 +201,8 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
     std::iota(task.hosts.begin(), task.hosts.end(), 0);
   }
   plan.background = background_of(scenario);
-  task.repetitions = repetitions_for(options);
+  const double in_time = std::ceil(1.5 / std::max(options.predicted.value(), 1e-4));
+  task.repetitions = options.repetitions > 0 ? options.repetitions : static_cast<int>(std::clamp(in_time, 3.0, 15.0));
   task.timeout = 20.0 + 5.0 * options.predicted.value() * (task.repetitions + task.warmup);
   return plan;
 }

@@ -16,15 +16,6 @@
 
 namespace foretrain {
 
-namespace {
-
-void send_at_once(const Descriptor& socket) {
-  const int on = 1;
-  if (setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) throw_system_error("TCP_NODELAY");
-}
-
-}  // namespace
-
 sockaddr_in socket_address(int host, int port) {
   sockaddr_in name{};
   name.sin_family = AF_INET;
@@ -76,7 +67,10 @@ std::vector<Descriptor> connect_with(const WorkerTask& task, int process, const 
     if (std::ranges::find(peers, peer) == peers.end()) throw std::runtime_error("a process called that is no peer");
     sockets[at_index(peer)] = std::move(made);
   }
-  for (const int peer : peers) send_at_once(sockets[at_index(peer)]);
+  for (const int peer : peers) {
+    const int at_once = 1;
+    setsockopt(sockets[at_index(peer)].number(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+  }
   barrier.wait();
   return sockets;
 }

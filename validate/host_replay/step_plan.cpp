@@ -126,7 +126,23 @@ Exchange sum_of_numbers(int ranks) {
   return exchange;
 }
 
-StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
+/// That the rank which sends most sends.
+Bytes sent_by(const WorkerTask& task) {
+  std::vector<double> sent(at_index(task.ranks));
+  for (int rank = 0; rank < task.ranks; ++rank) {
+    for (const StepTask& t : task.steps[at_index(rank)]) {
+      if (t.exchange < 0) continue;
+      for (const Exchange::Phase& phase : task.exchanges[at_index(t.exchange)].phases) {
+        for (const Exchange::Message& message : phase.messages) {
+          if (message.source == rank) sent[at_index(rank)] += phase.repeat * number(message.bytes);
+        }
+      }
+    }
+  }
+  return Bytes(*std::ranges::max_element(sent));
+}
+
+ReplayPlan plan_of_ranks(const Scenario& scenario, Step step) {
   auto made = std::make_shared<StepOfRanks>(StepOfRanks{std::move(step), {}, {}});
   made->graph = step_graph(made->step);
   std::map<TaskId, std::set<int>> together;  // tasks that several ranks carry out
@@ -139,7 +155,7 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
       refuse_replay(scenario, "plan.offload", "hosts offload nothing", "no offloading");
     }
   }
-  StepPlan plan;
+  ReplayPlan plan;
   WorkerTask& task = plan.task;
   task.ranks = static_cast<int>(made->step.lanes.size());
   for (int rank = 0; rank < task.ranks; ++rank) together[made->graph.synchronised].insert(rank);
@@ -167,6 +183,7 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
       }
     }
   }
+  plan.sent = sent_by(task);
   plan.graph = std::move(made);
   return plan;
 }
@@ -174,7 +191,7 @@ StepPlan plan_of_ranks(const Scenario& scenario, Step step) {
 StepTask busy(Seconds time) { return {0, time.value(), -1, {}}; }
 
 /// A step by servers: passes, then all gradients there and all weights back.
-StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
+ReplayPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
   const Sync& sync = scenario.plan.sync;
   if (store.consistency != Sync::Consistency::synchronous) {
     refuse_replay(scenario, "plan.sync.consistency", "schedules wait for every worker",
@@ -183,7 +200,7 @@ StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
   if (sync.overlap) {
     refuse_replay(scenario, "plan.sync.overlap", "workers of a replay push when their backward pass is over", "false");
   }
-  StepPlan plan;
+  ReplayPlan plan;
   WorkerTask& task = plan.task;
   task.ranks = store.worker_count();
   double parameters = 0.0;
@@ -195,6 +212,7 @@ StepPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
     task.steps.push_back(
         {busy(store.compute().total() * store.mean_factor(worker)), {0, 0.0, 0, {}}, busy(store.host_between_steps)});
   }
+  plan.sent = Bytes(number(task.elements) * sizeof(float));
   return plan;
 }
 
@@ -225,23 +243,7 @@ Seconds StepOfRanks::waiting(const Execution& execution) const {
   return breakdown.exposed_communication + breakdown.pipeline_bubble;
 }
 
-Bytes StepPlan::sent() const {
-  if (task.elements > 0) return Bytes(number(task.elements) * sizeof(float));
-  std::vector<double> sent(at_index(task.ranks));
-  for (int rank = 0; rank < task.ranks; ++rank) {
-    for (const StepTask& t : task.steps[at_index(rank)]) {
-      if (t.exchange < 0) continue;
-      for (const Exchange::Phase& phase : task.exchanges[at_index(t.exchange)].phases) {
-        for (const Exchange::Message& message : phase.messages) {
-          if (message.source == rank) sent[at_index(rank)] += phase.repeat * number(message.bytes);
-        }
-      }
-    }
-  }
-  return Bytes(*std::ranges::max_element(sent));
-}
-
-StepPlan plan_step(const Scenario& scenario) {
+ReplayPlan plan_step(const Scenario& scenario) {
   const auto& train = std::get<TrainWorkload>(scenario.workload);
   check_step(scenario, train);
   const Model model = build_model(train.model, build_options(train, scenario.plan));
@@ -254,16 +256,17 @@ StepPlan plan_step(const Scenario& scenario) {
   return plan_of_ranks(scenario, std::move(step));
 }
 
-StepPlan plan_collective(const Scenario& scenario) {
+ReplayPlan plan_collective(const Scenario& scenario) {
   const std::unique_ptr<Job> job = make_job(scenario, Fidelity::flows);
   std::set<int> ranks;
   for (int rank = 0; rank < scenario.cluster.nodes; ++rank) ranks.insert(rank);
   const std::map<TaskId, std::set<int>> together{{0, ranks}};
   RankTasks all(job->graph(), together);
-  StepPlan plan;
+  ReplayPlan plan;
   plan.task.ranks = scenario.cluster.nodes;
   for (const int rank : ranks) plan.task.steps.push_back(all.of_rank(rank).first);
   plan.task.exchanges = all.take_exchanges();
+  plan.sent = sent_by(plan.task);
   return plan;
 }
 

@@ -1,13 +1,13 @@
 // A training step as what each process of a replay does: the step's task graph, rank by rank.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
 #include "model/training/graph/step_graph.hpp"
+#include "validate/host_replay/namespaces.hpp"
 #include "validate/host_replay/worker_task.hpp"
 
 namespace foretrain {
@@ -26,13 +26,19 @@ struct StepOfRanks {
   [[nodiscard]] Seconds waiting(const Execution& execution) const;
 };
 
-/// What the processes do in a step, but for where they run and how often they repeat it.
-struct StepPlan {
-  WorkerTask task;
-  std::shared_ptr<const StepOfRanks> graph;  ///< nothing where servers hold the weights
+/// Traffic from one host to another that goes on while a task runs, over one TCP connection.
+struct BackgroundTraffic {
+  int from = 0, to = 0;
+  BytesPerSecond rate;  ///< at most; zero: as fast as it goes
+};
 
-  /// That the rank which sends most sends.
-  [[nodiscard]] Bytes sent() const;
+struct ReplayPlan {
+  std::vector<HostRate> hosts = {};
+  Uplinks uplinks = {};
+  WorkerTask task = {};
+  std::vector<BackgroundTraffic> background = {};
+  Bytes sent = {};                                ///< by the rank that sends most, or what is added up
+  std::shared_ptr<const StepOfRanks> graph = {};  ///< of steps whose ranks exchange what they hold
 };
 
 /// Throws ScenarioError: hosts cannot do what the key says.
@@ -40,10 +46,11 @@ struct StepPlan {
                                 const std::string& expected);
 
 /// Of any plan whose ranks exchange what they hold by collectives and messages; or with synchronous servers, after the
-/// passes. Throws ScenarioError at the key that cannot be replayed.
-StepPlan plan_step(const Scenario& scenario);
+/// passes. What the processes do, but for where they run and how often. Throws ScenarioError at the key that cannot be
+/// replayed.
+ReplayPlan plan_step(const Scenario& scenario);
 
 /// A collective alone, as the one task of a step.
-StepPlan plan_collective(const Scenario& scenario);
+ReplayPlan plan_collective(const Scenario& scenario);
 
 }  // namespace foretrain

@@ -1,6 +1,5 @@
 #include "validate/host_replay/worker.hpp"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -11,11 +10,9 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 
 #include "model/base/error.hpp"
@@ -26,24 +23,6 @@
 namespace foretrain {
 
 namespace {
-
-/// Clock ticks that all processors together have spent, and those of them that were not idle.
-struct ProcessorTime {
-  double all = 0.0, busy = 0.0;
-};
-
-ProcessorTime processor_time() {
-  std::ifstream file("/proc/stat");
-  std::string word;
-  file >> word;
-  ProcessorTime time;
-  double ticks = 0.0;
-  for (int column = 0; column < 8 && file >> ticks; ++column) {
-    time.all += ticks;
-    if (column != 3 && column != 4) time.busy += ticks;  // idle, waiting for disks
-  }
-  return time;
-}
 
 void sleep_until(double moment) {
   const auto whole = static_cast<std::time_t>(moment);
@@ -144,43 +123,8 @@ std::optional<std::pair<int, std::string>> ProcessBarrier::failure() const {
   return std::pair(shared_.process, std::string(shared_.why.data()));
 }
 
-WorkerTimes measure(const WorkerTask& task, int process, ProcessBarrier& barrier, const Timed& timed) {
-  WorkerTimes times;
-  ProcessorTime spent;
-  for (int repetition = -task.warmup; repetition < task.repetitions; ++repetition) {
-    timed.prepare();
-    barrier.wait();
-    const ProcessorTime before = process == 0 ? processor_time() : ProcessorTime{};
-    barrier.wait();
-    const double start = now();
-    std::vector<TaskSpan> spans = timed.work();
-    const double end = now();
-    if (repetition >= 0) {
-      times.seconds.push_back(end - start);
-      times.spans.push_back(std::move(spans));
-    }
-    if (process == 0 && repetition >= 0) {
-      const ProcessorTime after = processor_time();
-      spent.all += after.all - before.all;
-      spent.busy += after.busy - before.busy;
-    }
-    barrier.wait();
-    if (repetition == -task.warmup || repetition + 1 == task.repetitions) timed.check();
-  }
-  times.busy = spent.all > 0.0 ? spent.busy / spent.all : 0.0;
-  return times;
-}
-
 std::vector<TaskSpan> run_step(const std::vector<StepTask>& tasks, const std::function<void(const StepTask&)>& carry) {
   return tasks.empty() ? std::vector<TaskSpan>() : RunningStep(tasks, carry).run();
-}
-
-void check_sums(const WorkerTask& task, const std::vector<float>& values) {
-  for (std::int64_t i = 0; i < task.elements; ++i) {
-    const float expected = expected_sum(task.ranks, i);
-    if (values[at_index(i)] == expected) continue;
-    throw std::runtime_error(fmt::format("wrong sum: value {} is {}, not {}", i, values[at_index(i)], expected));
-  }
 }
 
 ValueRange values_of(std::int64_t elements, int parts, int part, int count) {

@@ -38,27 +38,15 @@ struct WorkerTimes {
   std::vector<std::vector<TaskSpan>> spans = {};
 };
 
-/// One thing to be timed: what is done before each repetition without being timed, and the work itself.
-struct Timed {
-  std::function<void()> prepare;
-  std::function<std::vector<TaskSpan>()> work;  ///< returns when its tasks ran
-  std::function<void()> check;  ///< after the first and the last repetition; throws when the result is wrong
-};
-
-/// Warm-up and repetitions with a barrier before each.
-WorkerTimes measure(const WorkerTask& task, int process, ProcessBarrier& barrier, const Timed& timed);
-
 /// One process's part of steps: its tasks, each when those that it waits for are done. A task that computes lets its
 /// time pass: what computes is no part of these hosts, whose own cores are shared by all and carry messages alone.
 /// `carry` takes part in an exchange; called from the thread of the task's stream. Throws what `carry` throws.
 std::vector<TaskSpan> run_step(const std::vector<StepTask>& tasks, const std::function<void(const StepTask&)>& carry);
 
-/// The part of one process: its messages of the task's exchanges, over TCP, or values that ranks add up by them. Within
-/// a phase all messages move at the same time, those between the same two processes one after the other; a process goes
-/// on to the next phase when its own are done. Sums are checked to be right.
+/// The part of one process, after warm-up and as often as the task says: its messages of the task's exchanges, over
+/// TCP, or values that ranks add up by them. Within a phase all messages move at the same time, those between the same
+/// two processes one after the other; a process goes on to the next phase when its own are done. Throws
+/// std::runtime_error where a sum is wrong.
 WorkerTimes run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier);
-
-/// Throws std::runtime_error naming the first wrong value.
-void check_sums(const WorkerTask& task, const std::vector<float>& values);
 
 }  // namespace foretrain

@@ -1,13 +1,17 @@
+#include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <deque>
+#include <fstream>
 #include <map>
 #include <set>
+#include <stdexcept>
 
 #include "model/base/number.hpp"
 #include "validate/host_replay/sockets.hpp"
 #include "validate/host_replay/worker.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain {
 
@@ -165,21 +169,64 @@ std::map<int, Stream> streams_of(const WorkerTask& task, int process, ProcessBar
   return streams;
 }
 
+/// Clock ticks that all processors together have spent, and those of them that were not idle.
+struct ProcessorTime {
+  double all = 0.0, busy = 0.0;
+};
+
+ProcessorTime processor_time() {
+  std::ifstream file("/proc/stat");
+  std::string word;
+  file >> word;
+  ProcessorTime time;
+  double ticks = 0.0;
+  for (int column = 0; column < 8 && file >> ticks; ++column) {
+    time.all += ticks;
+    if (column != 3 && column != 4) time.busy += ticks;  // idle, waiting for disks
+  }
+  return time;
+}
+
+/// Throws std::runtime_error naming the first wrong value.
+void check_sums(const WorkerTask& task, const std::vector<float>& values) {
+  for (std::int64_t i = 0; i < task.elements; ++i) {
+    const float expected = expected_sum(task.ranks, i);
+    if (values[at_index(i)] == expected) continue;
+    throw std::runtime_error(fmt::format("wrong sum: value {} is {}, not {}", i, values[at_index(i)], expected));
+  }
+}
+
 }  // namespace
 
 WorkerTimes run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier) {
   const bool rank = process < task.ranks;
   std::vector<float> values(at_index(task.elements));
   std::map<int, Stream> streams = streams_of(task, process, barrier, values);
-  const auto prepare = [&] {
-    for (std::int64_t i = 0; i < task.elements; ++i) values[at_index(i)] = rank ? contribution(process, i) : 0.0F;
-  };
   const auto carry = [&](const StepTask& t) { streams.at(t.stream).carry(task.exchanges[at_index(t.exchange)]); };
-  return measure(task, process, barrier,
-                 {prepare, [&] { return run_step(task.steps[at_index(process)], carry); },
-                  [&] {
-                    if (rank) check_sums(task, values);
-                  }});
+  WorkerTimes times;
+  ProcessorTime spent;
+  for (int repetition = -task.warmup; repetition < task.repetitions; ++repetition) {
+    for (std::int64_t i = 0; i < task.elements; ++i) values[at_index(i)] = rank ? contribution(process, i) : 0.0F;
+    barrier.wait();
+    const ProcessorTime before = process == 0 ? processor_time() : ProcessorTime{};
+    barrier.wait();
+    const double start = now();
+    std::vector<TaskSpan> spans = run_step(task.steps[at_index(process)], carry);
+    const double seconds = now() - start;
+    if (repetition >= 0) {
+      times.seconds.push_back(seconds);
+      times.spans.push_back(std::move(spans));
+    }
+    if (process == 0 && repetition >= 0) {
+      const ProcessorTime after = processor_time();
+      spent.all += after.all - before.all;
+      spent.busy += after.busy - before.busy;
+    }
+    barrier.wait();
+    if (rank && (repetition == -task.warmup || repetition + 1 == task.repetitions)) check_sums(task, values);
+  }
+  times.busy = spent.all > 0.0 ? spent.busy / spent.all : 0.0;
+  return times;
 }
 
 }  // namespace foretrain

@@ -48,7 +48,6 @@ struct TaskSpan {
 };
 
 struct WorkerTask {
-  std::string algorithm;   ///< as in scenarios
   std::vector<int> hosts;  ///< of each process: the ranks, then the servers
   int ranks = 0;
   std::int64_t elements = 0;                 ///< fp32 values that are summed

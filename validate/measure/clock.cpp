@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include <array>
+
 namespace foretrain {
 
 namespace {
@@ -17,5 +19,13 @@ double read_clock(clockid_t clock) {
 double now() { return read_clock(CLOCK_MONOTONIC); }
 
 double thread_time() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
+std::string utc_date(const char* format) {
+  const time_t moment = time(nullptr);
+  tm parts{};
+  std::array<char, 64> text{};
+  strftime(text.data(), text.size(), format, gmtime_r(&moment, &parts));
+  return text.data();
+}
 
 }  // namespace foretrain

@@ -1,6 +1,8 @@
 // The clocks that measurements read.
 #pragma once
 
+#include <string>
+
 namespace foretrain {
 
 /// The monotonic clock, which all processes and network namespaces of a machine share, in seconds.
@@ -8,5 +10,8 @@ double now();
 
 /// Processor time of this thread in seconds: what others take of a busy machine's processors is not in it.
 double thread_time();
+
+/// The date of now in UTC, as strftime() writes it.
+std::string utc_date(const char* format);
 
 }  // namespace foretrain

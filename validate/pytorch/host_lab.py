@@ -7,7 +7,6 @@ import itertools
 import os
 import pathlib
 import platform
-import shutil
 import subprocess
 
 PAYLOAD, HEADER = 1448, 66  # of a full TCP segment
@@ -71,15 +70,12 @@ def why_not():
     """Why hosts cannot be made here, or nothing."""
     if os.geteuid() != 0:
         return "hosts are network namespaces, and only root may make them"
-    for program in ("ip", "tc"):
-        if not shutil.which(program):
-            return f"there is no `{program}`: install the package iproute2"
     if not CPU_GROUPS.is_dir() and not (V2_GROUPS / "cgroup.controllers").exists():
         return "there are no control groups, which hold processes to their share of a core"
     try:
         Lab(1).close()
     except (RuntimeError, OSError) as error:
-        return f"this system does not let us make hosts: {error}"
+        return f"this system does not let us make hosts (by the package iproute2): {error}"
     return ""
 
 

@@ -264,8 +264,7 @@ def add_waits(points):
 
 
 # Fresh memory first: afterwards the heap has room for anything.
-PARTS = dict(fresh=add_fresh, dispatch=add_dispatch, products=add_products, convolutions=add_convolutions,
-             loops=add_loops, waits=add_waits, probes=add_probes)
+PARTS = (add_fresh, add_dispatch, add_products, add_convolutions, add_loops, add_waits, add_probes)
 
 
 def seconds(point):
@@ -335,8 +334,6 @@ def figure_text(figure, value):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="MEASUREMENTS.json; kept if it is there")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, help="of the operators (default: all)")
-    parser.add_argument("--core", type=int, default=0, help="the core to measure on (default: 0)")
     options = parser.parse_args()
     if options.output.exists():
         document = json.loads(options.output.read_text())
@@ -344,7 +341,7 @@ def main():
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # which OpenBLAS reads when it is loaded
         if "MALLOC_TRIM_THRESHOLD_" not in os.environ:  # which the C library reads when it is loaded
             os.execve(sys.executable, [sys.executable] + sys.argv, dict(os.environ, **host_lab.MEMORY))
-        os.sched_setaffinity(0, {options.core})
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
         try:
             import torch
         except ImportError:
@@ -357,8 +354,8 @@ def main():
         torch.manual_seed(1)
         size = process_bytes()
         points = Points()
-        for part in options.parts or PARTS:
-            PARTS[part](points)
+        for part in PARTS:
+            part(points)
         document = dict(kind="host operators", torch=torch.__version__, date=time.strftime("%Y-%m-%d", time.gmtime()),
                         processor=host_lab.processor(), process_bytes=size, points=points.all)
         lines = ",\n".join("    " + json.dumps(point) for point in points.all)

@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,11 +23,6 @@ UNITS = {"s": 1.0, "ms": 1e-3, "B": 1.0, "": 1.0}
 def number(text):
     value, _, unit = (text or "").partition(" ")
     return float(value) * UNITS[unit] if value else None
-
-
-def mean(values):
-    values = list(values)
-    return sum(values) / len(values) if values else 0.0
 
 
 def predicted(table, foretrain):
@@ -74,7 +70,7 @@ def waiting(row, foretrain):
 
 def line(name, errors, note=""):
     if errors:
-        print(f"  {name:34} {len(errors):4}  {mean(map(abs, errors)):7.1%}  {mean(errors):+7.1%}  "
+        print(f"  {name:34} {len(errors):4}  {statistics.mean(map(abs, errors)):7.1%}  {statistics.mean(errors):+7.1%}  "
               f"{max(errors, key=abs):+7.1%}  {note}")
 
 
@@ -120,11 +116,11 @@ def main():
     timed = [row for row in rows if row["measured.step_time"]]
     pairs(timed)
     print("of the step                             n    error     bias    worst")
-    waited = collections.OrderedDict()
+    waited = collections.defaultdict(list)
     for row in timed:
         if row.get("replay.exposed") and "slow core" not in row["replay.way"]:  # whose others wait for it, not for cards
             error = (waiting(row, options.foretrain) - number(row["replay.exposed"])) / number(row["measured.step_time"])
-            waited.setdefault(row["group"], []).append((error, row["case"]))
+            waited[row["group"]].append((error, row["case"]))
     for group, errors in waited.items():
         line(group + ": waiting", [e for e, _ in errors],
              f"{sum(abs(e) > 0.15 for e, _ in errors)} beyond 15 %; {max(errors, key=lambda e: abs(e[0]))[1]}")

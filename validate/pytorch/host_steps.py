@@ -183,7 +183,7 @@ def write_trace(path, events):
 class Steps:
     """Runs cases of training steps, on hosts that are kept while the next case wants such."""
 
-    kind, designed, write_table = "host training", staticmethod(training_cases), staticmethod(write_table)
+    kind, write_table = "host training", staticmethod(write_table)
 
     def __init__(self):
         self.hosts = None
@@ -206,14 +206,6 @@ class Steps:
         if self.hosts:
             self.hosts.close()
         self.hosts = None
-
-
-class Parallel(Steps):
-    designed = staticmethod(parallel_cases)
-
-
-class Vision(Steps):
-    designed = staticmethod(vision_cases)
 
 
 def measure(runner, cases, path, minutes):
@@ -260,11 +252,11 @@ def main():
                         "shares of a core are of")
     parser.add_argument("--table", type=pathlib.Path, help="write them as a table of cases, too")
     others = parser.add_mutually_exclusive_group()  # by PyTorch 2.6
-    others.add_argument("--parallel", dest="runner", action="store_const", const=Parallel, default=Steps,
+    others.add_argument("--parallel", dest="designed", action="store_const", const=parallel_cases, default=training_cases,
                         help="the cases that divide a model, not those of data parallel training")
-    others.add_argument("--vision", dest="runner", action="store_const", const=Vision,
+    others.add_argument("--vision", dest="designed", action="store_const", const=vision_cases,
                         help="the cases of vision–language models")
-    others.add_argument("--lifetime", dest="runner", action="store_const", const=Lifetimes,
+    others.add_argument("--lifetime", dest="designed", action="store_const", const=Lifetimes.designed,
                         help="whole trainings that are saved and go on after workers have died")
     parser.add_argument("--only", default="", help="cases whose names contain one of these words, with commas")
     parser.add_argument("--minutes", type=float, default=45, help="no case is begun after so long (default: 45)")
@@ -272,7 +264,8 @@ def main():
     parser.add_argument("--table-only", action="store_true", help="measure nothing")
     options = parser.parse_args()
     words = [word for word in options.only.split(",") if word]
-    cases = [case for case in options.runner.designed() if not words or any(word in case["name"] for word in words)]
+    runner = Lifetimes() if options.designed is Lifetimes.designed else Steps()
+    cases = [case for case in options.designed() if not words or any(word in case["name"] for word in words)]
     if not cases:
         parser.error(f"no case is called anything like {options.only}")
     if options.list:
@@ -286,7 +279,7 @@ def main():
         if why:
             print(f"cannot measure here: {why}", file=sys.stderr)
             return 2
-        missing = measure(options.runner(), cases, options.output, options.minutes)
+        missing = measure(runner, cases, options.output, options.minutes)
     if options.table:
         if not options.output.exists():
             print(f"{options.output} is not there: nothing was measured", file=sys.stderr)
@@ -294,7 +287,7 @@ def main():
         measured = json.loads(options.output.read_text())
         if options.operators:
             measured["machine"]["operators_ms"] = probed(options.operators)
-        options.runner.write_table(options.table, measured)
+        runner.write_table(options.table, measured)
     for line in missing:
         print(line, file=sys.stderr)
     return 1 if missing else 0

@@ -113,7 +113,7 @@ bool carries_over(const std::string& name, bool same_generation) {
 void return_to_base(Calibration& calibration, bool same_generation) {
   CalibratedGpu& machine = *calibration.calibrated;
   const YamlNode name = yaml_scalar(machine.base, {machine.file, 0, 0});
-  Calibration base = load_calibration(catalogue_file(CatalogueSection::calibration, Field(name, "base")));
+  Calibration base = load_calibration(catalogue_file(Catalogue::calibration, Field(name, "base")));
   std::set<std::string> returned;
   for (const std::string& fitted : machine.fitted) {
     if (carries_over(fitted, same_generation)) continue;
@@ -154,7 +154,7 @@ Calibration read_machine_calibration(const Field& document) {
               fmt::format("\"{}\", as `foretrain calibrate` writes it", calibration_format));
   }
   if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
-  const std::filesystem::path base = catalogue_file(CatalogueSection::calibration, file["base"]);
+  const std::filesystem::path base = catalogue_file(Catalogue::calibration, file["base"]);
   const bool of_machine = cached_yaml_file(base.string()).find("format") != nullptr;
   file.fail_if(of_machine, "base", "the base is a calibration of a machine itself", "published");
   Calibration calibration = load_calibration(base);

@@ -17,7 +17,7 @@ namespace {
 YamlNode resolve_hierarchy(const Field& field) {
   if (!field.is_scalar() && !field.is_mapping())
     field.fail("neither a name nor a mapping", "the name of a microarchitecture");
-  return resolve_preset(field, CatalogueSection::processor);
+  return resolve_preset(field, Catalogue::processor);
 }
 
 /// Figures that may be stated in units of the core's clock: "5 cycles", "48 B/cycle".

@@ -41,7 +41,7 @@ Processor read_processor(const Field& field, FigureLog& log) {
 }
 
 /// A preset may have a preset of its own: `depth` is how many stand before it.
-YamlNode resolved(const Field& field, CatalogueSection section, int depth) {
+YamlNode resolved(const Field& field, Catalogue section, int depth) {
   constexpr int deepest = 8;
   if (field.is_scalar()) {
     if (depth > deepest) field.fail("presets without an end", "a file that needs no other");
@@ -57,10 +57,10 @@ YamlNode resolved(const Field& field, CatalogueSection section, int depth) {
 
 }  // namespace
 
-YamlNode resolve_preset(const Field& field, CatalogueSection section) { return resolved(field, section, 0); }
+YamlNode resolve_preset(const Field& field, Catalogue section) { return resolved(field, section, 0); }
 
 Gpu read_gpu(const Field& written) {
-  const YamlNode document = resolve_preset(written, CatalogueSection::gpu);
+  const YamlNode document = resolve_preset(written, Catalogue::gpu);
   const Field field(document, written.path());
   const MappingReader gpu = field.mapping(keys::gpu);
   if (gpu.text_or("kind", "gpu") != "gpu") gpu.fail("kind", "this file describes no GPU", "kind: gpu");

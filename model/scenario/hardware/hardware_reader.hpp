@@ -45,7 +45,7 @@ Node read_node(const Field& field);
 Cluster read_cluster(const Field& field);
 
 /// The tree of a catalogue entry behind a name, a path or a mapping with `preset`; a mapping without is taken as it is.
-YamlNode resolve_preset(const Field& field, CatalogueSection section);
+YamlNode resolve_preset(const Field& field, Catalogue section);
 
 /// Fills vertices, link_types and links of `node`, whose GPU and socket counts are set. Link types are looked up in the
 /// node's own `link_types` (may be absent), then in scenarios/hardware/links.yaml; those that are used are noted in

@@ -119,9 +119,8 @@ void read_shape_keys(Shape& shape, const Field& field, BytesPerSecond card, Figu
 using Shape = decltype(Fabric::shape);
 
 Shape read_kind(const Field& field) {
-  const std::vector<Shape> shapes = {SingleSwitch{}, FatTree{}, Dragonfly{}, Torus{}, Sites{}};
-  std::vector<std::string_view> words;
-  for (const Shape& shape : shapes) words.push_back(std::visit([](const auto& of) { return of.word; }, shape));
+  const Shape shapes[] = {SingleSwitch{}, FatTree{}, Dragonfly{}, Torus{}, Sites{}};
+  const auto words = keys::key_of(keys::fabric, "kind").value.forms().front().words;  // in the same order
   if (!field.is_mapping()) field.fail("no fabric", "a name, or { kind: fat_tree, … }");
   const auto stated = field.find("kind");
   if (!stated) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));
@@ -221,7 +220,7 @@ std::map<int, double> read_scaling(const Field& field) {
 }  // namespace
 
 Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
-  const YamlNode document = resolve_preset(written, CatalogueSection::fabric);
+  const YamlNode document = resolve_preset(written, Catalogue::fabric);
   const Field field(document, written.path());
   if (document.find("sources") == nullptr) return read_shape(field, card, log);
   FigureLog own("fabric", field);  // a file with sources of its own
@@ -244,17 +243,15 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
     result.messages = card.messages;
     infiniband_card = card.infiniband;
   }
-  result.nic_bandwidth = network.quantity_or("nic_bandwidth", result.nic_bandwidth);
   network.fail_if(result.oversubscription < 1.0, "oversubscription", "below 1",
                   "1 for a full fabric, 2 where half of it is missing");
   if (const auto transport = network.find("transport")) {
     result.transport = read_transport(*transport, log);
-    result.efficiency = payload_share(*result.transport);
+    if (!network.has("efficiency")) result.efficiency = payload_share(*result.transport);
     if (result.transport->protocol == Protocol::infiniband && !infiniband_card) {
       transport->fail("InfiniBand's protocol on an Ethernet card", "protocol: roce, tcp or udp; or an InfiniBand card");
     }
   }
-  result.efficiency = network.number_or("efficiency", result.efficiency, Zero::refused);
   if (const auto scaling = network.find("scaling")) result.scaling = read_scaling(*scaling);
   if (result.efficiency > 1.0)
     network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");

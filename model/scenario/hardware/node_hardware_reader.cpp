@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -20,9 +21,12 @@ constexpr std::int64_t most_gpus_per_node = 1024;
 NcclVersion read_nccl(const Field& field) {
   const std::string& written = field.text();
   if (written == "none") return no_nccl;
-  const std::vector<std::string> parts = split(written.substr(0, written.find('-')), '.');
-  const auto minor = parts.size() > 1 && parts[0] == "2" ? number_behind(parts[1], "") : std::nullopt;
-  if (!minor || *minor > 99 || written.find_first_not_of("0123456789.-") != std::string::npos) {
+  std::string numbers = written;
+  std::ranges::replace(numbers, '-', '.');  // 2.21.5-1, as packages are called
+  const std::vector<std::string> parts = split(numbers, '.');
+  const bool plain = std::ranges::all_of(parts, [](const auto& part) { return number_behind(part, "").has_value(); });
+  const auto minor = plain && parts.size() > 1 && parts[0] == "2" ? number_behind(parts[1], "") : std::nullopt;
+  if (!minor || *minor > 99) {
     field.fail("\"" + written + "\" is no version of NCCL 2",
                "2.29, the version that the library prints; or none, where collectives are plain copies");
   }
@@ -69,10 +73,10 @@ struct NodeKey {
 }  // namespace
 
 Node read_node(const Field& written) {
-  if (!written.is_scalar()) return read_node_document(resolve_preset(written, CatalogueSection::node), written);
-  const std::string file = catalogue_file(CatalogueSection::node, written).string();
+  if (!written.is_scalar()) return read_node_document(resolve_preset(written, Catalogue::node), written);
+  const std::string file = catalogue_file(Catalogue::node, written).string();
   return made_of_files(NodeKey{file, written.path(), data_directory().string()},
-                       [&] { return read_node_document(resolve_preset(written, CatalogueSection::node), written); })
+                       [&] { return read_node_document(resolve_preset(written, Catalogue::node), written); })
       ->value;
 }
 
@@ -95,8 +99,7 @@ NodeGroup read_group(const MappingReader& keys, const std::optional<Field>& gene
     if (!network) continue;
     FigureLog log("cluster", cluster);
     group.network = read_network(*network, group.network, log);
-    const std::vector<Constant> replaced = std::move(log).take();
-    group.node.constants.insert(group.node.constants.end(), replaced.begin(), replaced.end());
+    for (const Constant& replaced : std::move(log).take()) group.node.constants.push_back(replaced);
   }
   return group;
 }

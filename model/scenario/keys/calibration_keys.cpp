@@ -97,12 +97,17 @@ constexpr Key trainer_keys[] = {
     {"learned", mapping(learned), "", "From which runs, and how well it predicts those that it had not seen."},
 };
 
-constexpr Value a_habit = one_or_list(mapping(habit));
 constexpr std::string_view of_the_key = "The trainer's value for the scenario's key of this name.";
-constexpr Key habits_keys[] = {
-#define HABIT(key, belongs) {key, a_habit, "", of_the_key},
-#include "model/scenario/keys/habits.def"
-};
+std::span<const Key> habits_keys() {
+  static const std::vector<Key> rows = [] {
+    std::vector<Key> all;
+    for (const FrameworkKey& key : framework_keys()) {
+      all.push_back({key.name, one_or_list(mapping(habit)), "", of_the_key});
+    }
+    return all;
+  }();
+  return rows;
+}
 
 constexpr Key habit_keys[] = {
     {"value", text | number | flag, "needed", "The value that the key then has."},
@@ -169,7 +174,7 @@ constinit const Mapping fitted_constant = {"fitted constant", fitted_constant_ke
 constinit const Mapping covariance = {"covariance", covariance_keys};
 constinit const Mapping measured_gpu = {"measured GPU", measured_gpu_keys};
 constinit const Mapping trainer = {"trainer", trainer_keys};
-constinit const Mapping habits = {"habits", habits_keys};
+const Mapping habits = {"habits", habits_keys()};
 constinit const Mapping habit = {"habit", habit_keys};
 constinit const Mapping learned_cluster = {"figures of a cluster", learned_cluster_keys};
 constinit const Mapping learned = {"learned", learned_keys};

@@ -41,19 +41,13 @@ constexpr Key gpu_keys[] = {
     {"sources", by_name(mapping(source)), "needed in files", "Where the figures come from: default, or by key."},
 };
 
-constexpr Value a_rate = quantity("TFLOP/s");
-constexpr Key rates_keys[] = {
-    {"fp64", a_rate, "none", "Operations in fp64 a second."},
-    {"fp32", a_rate, "none", "Operations in fp32 a second."},
-    {"tf32", a_rate, "none", "Operations in tf32 a second."},
-    {"fp16", a_rate, "none", "Operations in fp16 a second."},
-    {"bf16", a_rate, "none", "Operations in bf16 a second."},
-    {"fp8", a_rate, "none", "Operations in fp8 a second."},
-    {"int8", a_rate, "none", "Operations in int8 a second."},
-    {"int4", a_rate, "none", "Operations in int4 a second."},
-    {"mxfp8", a_rate, "none", "Operations in mxfp8 a second."},
-    {"nvfp4", a_rate, "none", "Operations in nvfp4 a second."},
-};
+/// A row for each number format.
+constexpr auto by_format(const Value& value, std::string_view meaning) {
+  std::array<Key, precision_count> rows;
+  for (std::size_t p = 0; p < rows.size(); ++p) rows[p] = {names_of<Precision>[p], value, "none", meaning};
+  return rows;
+}
+constexpr auto rates_keys = by_format(quantity("TFLOP/s"), "Operations a second in this format.");
 
 constexpr Key processor_keys[] = {
     member<&Processor::share>("Share of the core's time that the rank gets.", {.zero = Zero::refused}),
@@ -176,19 +170,7 @@ constexpr Key architectures_file_keys[] = {
     {"architectures", list(mapping(architecture)), "needed", "Compute capabilities, the lowest first."},
 };
 
-constexpr Value per_clock = number;
-constexpr Key operations_keys[] = {
-    {"fp64", per_clock, "none", "Operations in fp64 a clock."},
-    {"fp32", per_clock, "none", "Operations in fp32 a clock."},
-    {"tf32", per_clock, "none", "Operations in tf32 a clock."},
-    {"fp16", per_clock, "none", "Operations in fp16 a clock."},
-    {"bf16", per_clock, "none", "Operations in bf16 a clock."},
-    {"fp8", per_clock, "none", "Operations in fp8 a clock."},
-    {"int8", per_clock, "none", "Operations in int8 a clock."},
-    {"int4", per_clock, "none", "Operations in int4 a clock."},
-    {"mxfp8", per_clock, "none", "Operations in mxfp8 a clock."},
-    {"nvfp4", per_clock, "none", "Operations in nvfp4 a clock."},
-};
+constexpr auto operations_keys = by_format(number, "Operations a clock in this format.");
 
 constexpr Key architecture_keys[] = {
     {"compute_capability", number, "needed", "The lowest number of which the row tells."},

@@ -25,11 +25,36 @@ struct IntegerRange {
   std::int64_t maximum = std::numeric_limits<std::int32_t>::max();
 };
 
+struct Cluster;
+struct Plan;
+struct TrainWorkload;
+
 }  // namespace foretrain
 
 namespace foretrain::keys {
 
 struct Mapping;
+
+/// What decides whether a key means something.
+struct Situation {
+  const Cluster& cluster;
+  const Plan& plan;
+  const TrainWorkload* train = nullptr;  ///< null: another kind of work
+  bool is_alone = true;                  ///< nothing but the scenario's own work is on the network
+};
+
+/// When a key that is stated changes nothing, and why. "{zero}" and "{execution}" in the reason are the plan's.
+struct Ignored {
+  std::string_view why;
+  bool (*in)(const Situation& one);
+};
+
+/// What frameworks decide where a key is left out.
+struct FrameworkSetting {
+  bool (*means_something)(const Situation& one);
+  bool asked_of_all = false;  ///< all plans have the setting, although it means nothing to some
+  bool decides_others = false;
+};
 
 /// Where a name that stands for a file, or for an entry of one, is looked up.
 enum class Catalogue {
@@ -83,8 +108,9 @@ struct Member {
   const void* record = nullptr;  ///< type_of_record; null: what the key means is its reader's to say
   /// The value, or one of a list's, of which `item` is the place. Throws UnitError for what the key may not be.
   void (*set)(void* record, std::string_view text, const Key& key, std::size_t item) = nullptr;
-  Record (*part)(void* record) = nullptr;          ///< what a mapping as the value fills
-  std::string (*usual)(const Key& key) = nullptr;  ///< what a new record has; empty where nothing holds
+  Record (*part)(void* record) = nullptr;  ///< what a mapping as the value fills
+  /// What a record has, or a new one where it is null; empty where nothing holds.
+  std::string (*written)(const void* record, const Key& key) = nullptr;
 };
 
 /// Stands for a type of record: its address.
@@ -102,6 +128,8 @@ struct Key {
   IntegerRange range = {};         ///< what a whole number that fills a member may be
   std::optional<Zero> zero = {};   ///< whether what else fills one may be zero; where left out, numbers may
   Member member = {};
+  const FrameworkSetting* framework = nullptr;  ///< null: no framework decides it
+  std::array<const Ignored*, 4> ignored = {};   ///< the first that holds is told
 
   [[nodiscard]] constexpr bool needed() const { return usual == "needed"; }
 };

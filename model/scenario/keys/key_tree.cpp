@@ -160,11 +160,7 @@ std::string describe(const Form& form) {
     case Form::Kind::name:
       break;
   }
-  static constexpr std::string_view whose[] = {"something", "machine",     "GPU",        "fabric",       "model",
-                                               "scenario",  "calibration", "trainer",    "network card", "processor",
-                                               "storage",   "link",        "bucket rule"};
-  return fmt::format("a {}'s name{}", whose[static_cast<std::size_t>(form.catalogue)],
-                     form.mapping != nullptr ? " or a mapping" : "");
+  return fmt::format("a {}'s name{}", row_of(form.catalogue).noun, form.mapping != nullptr ? " or a mapping" : "");
 }
 
 /// The same of several forms that have the same shape.
@@ -184,12 +180,51 @@ std::string in_shape(std::string text, Form::Shape shape) {
   return text;
 }
 
+void add_framework_keys(const Mapping& mapping, const std::string& path, std::vector<FrameworkKey>& all) {
+  for (const Key& key : mapping.keys) {
+    const std::string name = fmt::format("{}.{}", path, key.name);
+    if (key.framework != nullptr) all.push_back({path, name, &key});
+    if (key.member.part == nullptr) continue;
+    for (const Form& form : key.value.forms()) {
+      if (form.mapping != nullptr) add_framework_keys(*form.mapping, name, all);
+    }
+  }
+}
+
 }  // namespace
+
+const CatalogueRow& row_of(Catalogue catalogue) {
+  static constexpr CatalogueRow rows[] = {{"something"},
+                                          {"machine", "node", "hardware", "foretrain hardware list"},
+                                          {"GPU", "GPU", "hardware/gpus", "foretrain hardware list"},
+                                          {"fabric", "fabric", "hardware/fabrics", "foretrain hardware list"},
+                                          {"model", "model", "models", "foretrain models list"},
+                                          {"scenario", "scenario", "runs", "foretrain scenarios list"},
+                                          {"calibration", "calibration", "calibrations"},
+                                          {"trainer", "trainer", "trainers", "foretrain trainers list"},
+                                          {"network card"},
+                                          {"processor", "microarchitecture", "hardware/processors"},
+                                          {"storage"},
+                                          {"link"},
+                                          {"bucket rule"}};
+  return rows[static_cast<std::size_t>(catalogue)];
+}
 
 const Key& key_of(const Mapping& mapping, std::string_view name) {
   const auto found = std::ranges::find(mapping.keys, name, &Key::name);
   if (found == mapping.keys.end()) throw InternalError(fmt::format("{} has no key {}", mapping.name, name));
   return *found;
+}
+
+const std::vector<FrameworkKey>& framework_keys() {
+  static const std::vector<FrameworkKey> all = [] {
+    std::vector<FrameworkKey> found;
+    add_framework_keys(plan, "plan", found);
+    add_framework_keys(train, "workload.train", found);
+    std::ranges::stable_partition(found, [](const FrameworkKey& key) { return key.row->framework->decides_others; });
+    return found;
+  }();
+  return all;
 }
 
 std::vector<const Key*> keys_of(const Form& form, std::string_view word) {
@@ -242,7 +277,7 @@ std::string title_of(std::string_view dotted_key) {
 }
 
 std::string usual_of(const Key& key) {
-  return key.usual.empty() && key.member.usual != nullptr ? key.member.usual(key) : std::string(key.usual);
+  return key.usual.empty() && key.member.written != nullptr ? key.member.written(nullptr, key) : std::string(key.usual);
 }
 
 std::string describe(const Value& value) {

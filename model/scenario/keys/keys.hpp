@@ -2,6 +2,11 @@
 // may stand in it: `field.mapping(keys::model, keys::transformer)`.
 #pragma once
 
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "model/scenario/keys/key.hpp"
 
 namespace foretrain::keys {
@@ -46,6 +51,23 @@ bool has_no_servers(std::string_view word);
 
 /// The key of that name; a table that lacks it is an InternalError.
 const Key& key_of(const Mapping& mapping, std::string_view name);
+
+/// What the names of a catalogue stand for.
+struct CatalogueRow {
+  std::string_view noun;          ///< "machine"
+  std::string_view word = {};     ///< what errors and aliases call its files: "node"
+  std::string_view folder = {};   ///< where these lie
+  std::string_view listing = {};  ///< the command that lists them
+};
+const CatalogueRow& row_of(Catalogue catalogue);
+
+/// A key that frameworks decide where a scenario leaves it out.
+struct FrameworkKey {
+  std::string mapping, name;  ///< "plan.sync", "plan.sync.bucket"
+  const Key* row;
+};
+/// All of them, in the order of the tables; those on which others hang come first.
+const std::vector<FrameworkKey>& framework_keys();
 
 /// A kind of file, and the keys that it begins with.
 struct FileKind {

@@ -73,7 +73,7 @@ T parsed(std::string_view text, const Key& key) {
   }
 }
 
-/// A value as a file says it; empty for optional ones, and for quantities but zero, of which the row has the text.
+/// A value as a file says it; empty for what is not set.
 template <typename T>
 std::string written(const T& value, const Key& key) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -83,16 +83,18 @@ std::string written(const T& value, const Key& key) {
   } else if constexpr (std::is_arithmetic_v<T>) {
     return fmt::format("{}", value);
   } else {
-    return value == T(0.0) ? "0" : "";
+    return value == T(0.0) ? "0" : write_in_unit(value.value(), key.value.all[0].unit);
   }
 }
 template <typename T>
-std::string written(const std::optional<T>& /*value*/, const Key& /*key*/) {
-  return "";
+std::string written(const std::optional<T>& value, const Key& key) {
+  return value ? written(*value, key) : "";
 }
 template <typename T>
-std::string written(const std::vector<T>& /*value*/, const Key& /*key*/) {
-  return "";
+std::string written(const std::vector<T>& values, const Key& key) {
+  std::string text;
+  for (const T& value : values) text += (text.empty() ? "" : ", ") + written(value, key);
+  return text.empty() ? "" : "[" + text + "]";
 }
 
 /// Puts the value, or one of a list's, into a member.
@@ -112,7 +114,11 @@ constexpr Member member_of(M Owner::*) {
           [](void* record, std::string_view text, const Key& key, std::size_t item) {
             put<T>(static_cast<Owner*>(record)->*pointer, text, key, item);
           },
-          nullptr, [](const Key& key) { return written(Owner().*pointer, key); }};
+          nullptr,
+          [](const void* record, const Key& key) {
+            return record == nullptr ? written(Owner().*pointer, key)
+                                     : written(static_cast<const Owner*>(record)->*pointer, key);
+          }};
 }
 
 template <typename M, typename Owner>
@@ -148,16 +154,28 @@ inline void require_form(std::string_view text, const Key& key) {
   }
 }
 
+/// The row, with when its key means something: each is a FrameworkSetting or an Ignored.
+template <const auto&... when>
+constexpr Key with(Key row) {
+  std::size_t reasons = 0;
+  [[maybe_unused]] const auto add = [&row, &reasons](const auto& one) {
+    if constexpr (std::is_same_v<decltype(one), const Ignored&>) row.ignored[reasons++] = &one;
+    if constexpr (std::is_same_v<decltype(one), const FrameworkSetting&>) row.framework = &one;
+  };
+  (add(when), ...);
+  return row;
+}
+
 /// A key that fills a member. `further`: another name than the member's, the unit of a quantity or other words as its
 /// value, in words what holds without the key where a new record has something else, and what goes with it.
-template <auto pointer>
+template <auto pointer, const auto&... when>
 constexpr Key member(std::string_view meaning, Key further = {}) {
   using T = decltype(detail::type_of(pointer));
   if (further.name.empty()) further.name = detail::name_of<pointer>();
   if (further.value.all[0].kind == Form::Kind::text) further.value = detail::value_for<T>();
   further.meaning = meaning;
   further.member = detail::member_of<pointer, T>(pointer);
-  return further;
+  return with<when...>(further);
 }
 /// A quantity with this unit.
 template <auto pointer>
@@ -168,24 +186,24 @@ constexpr Key member(std::string_view unit, std::string_view usual, std::string_
 }
 /// A key whose text, or each of a list's, a parser puts into a record: void parse(Owner&, std::string_view), which
 /// throws UnitError.
-template <auto parse>
+template <auto parse, const auto&... when>
 constexpr Key parsed_by(Key row) {
   using Owner = decltype(detail::filled_by(parse));
   row.member.record = &type_of_record<Owner>;
   row.member.set = [](void* record, std::string_view text, const Key& /*key*/, std::size_t /*item*/) {
     parse(*static_cast<Owner*>(record), text);
   };
-  return row;
+  return with<when...>(row);
 }
 /// A key whose mapping fills a member: a record of its own.
-template <auto pointer>
+template <auto pointer, const auto&... when>
 constexpr Key part(const Mapping& keys, Key row) {
   using Owner = decltype(detail::owner_of(pointer));
   if (row.name.empty()) row.name = detail::name_of<pointer>();
   if (row.value.all[0].kind == Form::Kind::text) row.value = mapping(keys);
   row.member.record = &type_of_record<Owner>;
   row.member.part = [](void* record) { return detail::record_of(static_cast<Owner*>(record)->*pointer); };
-  return row;
+  return with<when...>(row);
 }
 /// A key whose mapping fills more of the record that has it, beside what the row is for a single value.
 template <typename Owner>

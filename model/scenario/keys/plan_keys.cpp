@@ -6,6 +6,7 @@
 
 #include "model/base/text.hpp"
 #include "model/parallelism/plan.hpp"
+#include "model/scenario/keys/conditions.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/training.hpp"
@@ -108,7 +109,7 @@ void parse_slow_factor(Sync::SlowWorkers& slow, std::string_view text) {
 // `auto` is searched for before a scenario is read (planning/auto_plan.hpp).
 constexpr Value factor_of_gpus = whole | one_of<"auto">;
 constexpr IntegerRange factor{1, 1'000'000};
-constexpr auto execution = member<&Plan::execution>("How kernels are launched.");
+constexpr auto execution = member<&Plan::execution, everywhere>("How kernels are launched.");
 constexpr Key plan_keys[] = {
     member<&Plan::data>("Replicas of the model, each with a part of the batch.",
                         {.value = factor_of_gpus,
@@ -124,49 +125,55 @@ constexpr Key plan_keys[] = {
                               {.together = "With pipeline above 1.", .range = factor}),
     member<&Plan::context>("GPUs that share every sequence.",
                            {.value = factor_of_gpus, .title = "context-parallel GPUs", .range = factor}),
-    member<&Plan::context_method>(
+    member<&Plan::context_method, to_context_ranks, one_context_rank>(
         "Communication of context parallelism: keys and values on a ring, gathered first, or all-to-alls (Ulysses).",
         {.usual = "the framework's, or ring", .together = "With context above 1."}),
     member<&Plan::expert>("GPUs over which a layer's experts are divided.", {.value = factor_of_gpus,
                                                                              .together = "A model with experts.",
                                                                              .title = "expert-parallel GPUs",
                                                                              .range = factor}),
-    {"expert_tensor", whole, "tensor; 1 where experts are small",
-     "GPUs that share the matrices of an expert: 1, or as many as tensor."},
-    member<&Plan::expert_dispatch>(
+    with<no_experts>({"expert_tensor", whole, "tensor; 1 where experts are small",
+                      "GPUs that share the matrices of an expert: 1, or as many as tensor."}),
+    member<&Plan::expert_dispatch, to_experts>(
         "How tokens reach experts: every copy by itself, once to each node, or so over the sender's own rail.",
         {.usual = "the trainer's, or forwarded", .together = "A model with experts."}),
-    member<&Plan::expert_overlap>("Whether tokens travel behind the kernels of another micro-batch or chunk.",
-                                  {.together = "A model with experts."}),
+    member<&Plan::expert_overlap, to_experts>(
+        "Whether tokens travel behind the kernels of another micro-batch or chunk.",
+        {.together = "A model with experts."}),
     member<&Plan::schedule>("In which order a stage takes its micro-batches.",
                             {.usual = "1f1b; interleaved with interleave", .together = "With pipeline above 1."}),
-    member<&Plan::pipeline_messages>(
+    member<&Plan::pipeline_messages, to_pipelines, one_stage>(
         "Whether a stage goes on while what it has sent is on its way, or waits until it has arrived.",
         {.together = "With pipeline above 1."}),
-    member<&Plan::embedding_in_pipeline>("Whether embedding and loss count as a layer each when stages are cut."),
-    member<&Plan::sequence_parallel>("Whether tensor ranks divide the sequence between their products.",
-                                     {.together = "With tensor above 1."}),
-    member<&Plan::tensor_overlap>("Whether gathers and scatters of tensor ranks run behind products, in chunks.",
-                                  {.together = "With sequence_parallel."}),
-    more_of<Plan>(
-        member<&Plan::zero>("What is divided over replicas: 1 optimizer states, 2 and gradients, 3 and weights (FSDP).",
-                            {.value = factor_of_gpus | mapping(zero), .range = {0, 3}})),
+    member<&Plan::embedding_in_pipeline, one_stage>(
+        "Whether embedding and loss count as a layer each when stages are cut."),
+    member<&Plan::sequence_parallel, whole_sequence>("Whether tensor ranks divide the sequence between their products.",
+                                                     {.together = "With tensor above 1."}),
+    member<&Plan::tensor_overlap, to_tensor_ranks>(
+        "Whether gathers and scatters of tensor ranks run behind products, in chunks.",
+        {.together = "With sequence_parallel."}),
+    more_of<Plan>(member<&Plan::zero, everywhere>(
+        "What is divided over replicas: 1 optimizer states, 2 and gradients, 3 and weights (FSDP).",
+        {.value = factor_of_gpus | mapping(zero), .range = {0, 3}})),
     member<&Plan::reshard_after_forward>("Whether weights are given back after the forward pass and gathered again.",
                                          {.usual = "true; false with a pipeline", .together = "zero: 3"}),
     parsed_by<parse_offload>(
         {"offload", one_or_list(offloaded), "none", "What is kept in host memory between its uses."}),
-    member<&Plan::offload_to_disks>(
+    member<&Plan::offload_to_disks, nothing_offloaded>(
         "Where offloaded weights and states lie: in the host's memory, or on its disks (NVMe).",
         {.name = "offload_to", .value = one_of<"memory", "disks">, .together = "With offload."}),
-    member<&Plan::pinned_offload>("Whether host memory of offloaded weights, gradients and states is page-locked.",
-                                  {.together = "With offload."}),
-    member<&Plan::host_threads>("Threads of each process for updates on the host; 0: its share of the cores.",
-                                {.together = "With offload.", .range = {0, 10'000}}),
-    member<&Plan::update_group>(
+    member<&Plan::pinned_offload, everywhere, nothing_offloaded>(
+        "Whether host memory of offloaded weights, gradients and states is page-locked.",
+        {.together = "With offload."}),
+    member<&Plan::host_threads, everywhere, nothing_offloaded>(
+        "Threads of each process for updates on the host; 0: its share of the cores.",
+        {.together = "With offload.", .range = {0, 10'000}}),
+    member<&Plan::update_group, everywhere>(
         "Parameters of a rank that are updated at a time, their gradients widened to fp32 for it; 0: they are not.",
         {.zero = Zero::allowed}),
-    member<&Plan::gathered_parameters>("Parameters that stay gathered, buckets of gradients included; 0: two layers'.",
-                                       {.together = "zero: 3", .zero = Zero::allowed}),
+    member<&Plan::gathered_parameters, everywhere, nothing_gathered>(
+        "Parameters that stay gathered, buckets of gradients included; 0: two layers'.",
+        {.together = "zero: 3", .zero = Zero::allowed}),
     share<&Plan::headroom, "headroom", "memory">(
         "6 %",
         "Share of a GPU's memory that stays free: a plan that needs more than the rest does not count as one that "
@@ -174,17 +181,18 @@ constexpr Key plan_keys[] = {
     part<&Plan::sync>(sync,
                       {.usual = "all-reduce by the fastest algorithm", .meaning = "How gradients are synchronised."}),
     execution,
-    member<&Plan::graphed_parts>(
+    member<&Plan::graphed_parts, to_experts, not_eager>(
         "Which parts of a layer eager execution launches as one CUDA graph each; experts follow by themselves.",
         {.together = "A model with experts, execution eager."}),
-    member<&Plan::single_process>("A Python process for each GPU, or one for all of a machine.",
-                                  {.name = "processes", .value = one_of<"per_gpu", "single">}),
-    {"order", text, "tensor-context-expert-data-pipeline",
-     "Which dimension runs over neighbouring ranks: the fastest first, joined by -."},
-    member<&Plan::split>("How a step's samples are divided among replicas on unequal machines.",
-                         {.usual = "equal", .together = "With cluster.groups."}),
-    {"stage_layers", one_of<"by_speed"> | list(whole), "as many each",
-     "Layers of each stage, or as many as suit the speed of its GPUs.", "With pipeline above 1, interleave 1."},
+    member<&Plan::single_process, everywhere>("A Python process for each GPU, or one for all of a machine.",
+                                              {.name = "processes", .value = one_of<"per_gpu", "single">}),
+    with<one_dimension>({"order", text, "tensor-context-expert-data-pipeline",
+                         "Which dimension runs over neighbouring ranks: the fastest first, joined by -."}),
+    member<&Plan::split, nodes_alike>("How a step's samples are divided among replicas on unequal machines.",
+                                      {.usual = "equal", .together = "With cluster.groups."}),
+    with<one_stage>({"stage_layers", one_of<"by_speed"> | list(whole), "as many each",
+                     "Layers of each stage, or as many as suit the speed of its GPUs.",
+                     "With pipeline above 1, interleave 1."}),
     {"placement", one_of<"packed", "scattered"> | one_or_list(text), "packed",
      "The machines in the order of ranks: packed, scattered over a fabric's leaves, or a list such as [0..7, 12]."},
     {"trainer", named(Catalogue::trainer), "well-tuned",
@@ -200,15 +208,18 @@ constexpr Key zero_keys[] = {
     needed<&Plan::zero>("As plan.zero: what is divided.", {.name = "stage", .range = {0, 3}}),
     member<&Plan::shard>("Replicas over which it is divided, as often as there are such groups (HSDP).",
                          {.usual = "all replicas", .range = factor}),
-    member<&Plan::zero_gradients>("Whether each micro-batch's gradients are scattered, or kept whole until the last "
-                                  "one's are.",
-                                  {.name = "gradients", .together = "stage: 2"}),
-    member<&Plan::zero_by>("Whether a rank is sent its part of the summed gradients, or all of them.",
-                           {.name = "by", .together = "stage: 1, or 2 with gradients: kept"}),
+    member<&Plan::zero_gradients, to_divided_gradients>(
+        "Whether each micro-batch's gradients are scattered, or kept whole until the last "
+        "one's are.",
+        {.name = "gradients", .together = "stage: 2"}),
+    member<&Plan::zero_by, to_divided_states>(
+        "Whether a rank is sent its part of the summed gradients, or all of them.",
+        {.name = "by", .together = "stage: 1, or 2 with gradients: kept"}),
 };
 
 constexpr Key sync_keys[] = {
-    member<&Sync::algorithm>("How gradients are summed; auto: the fastest of those that apply."),
+    member<&Sync::algorithm, everywhere, one_replica>(
+        "How gradients are summed; auto: the fastest of those that apply."),
     member<&Sync::levels>("Group sizes from the inside out, such as [8, 4].",
                           {.value = one_or_list(whole),
                            .usual = "a machine's ranks, then machines",
@@ -216,46 +227,57 @@ constexpr Key sync_keys[] = {
                            .range = factor}),
     member<&Sync::servers>("How many parameter servers there are.", {.together = with_servers, .range = {1, 100'000}}),
     member<&Sync::placement>("Where parameter servers run.", {.together = with_servers}),
-    parsed_by<parse_consistency>(
+    parsed_by<parse_consistency, to_servers, collective_alone>(
         {"consistency", text, "synchronous", "synchronous, asynchronous or bounded(4).", with_servers}),
-    parsed_by<parse_bucket>(
+    parsed_by<parse_bucket, everywhere, collective_alone, one_replica, key_by_key, layer_by_layer>(
         {"bucket", named(Catalogue::bucket_rule) | quantity("MB"), "auto",
          "Gradients that are sent together: a size, or a rule of scenarios/buckets.yaml (auto, whole, a trainer's).",
          "", "gradient bucket"}),
-    member<&Sync::first_bucket>("The first bucket to become ready, where its size is another.",
-                                {.value = quantity("MB"), .usual = "bucket"}),
-    member<&Sync::bucketing>("Whether buckets end with layers or with tensors."),
-    member<&Sync::overlap>("Whether gradients are sent while others are computed."),
-    member<&Sync::every_micro_batch>("Whether gradients are sent after each micro-batch, not after the last alone."),
-    member<&Sync::copied>("Whether gradients are copied into buckets that have memory of their own."),
-    member<&Sync::accumulation>(
+    member<&Sync::first_bucket, everywhere, collective_alone, one_replica, key_by_key, layer_by_layer>(
+        "The first bucket to become ready, where its size is another.", {.value = quantity("MB"), .usual = "bucket"}),
+    member<&Sync::bucketing, everywhere, collective_alone, one_replica, key_by_key, layer_by_layer>(
+        "Whether buckets end with layers or with tensors."),
+    member<&Sync::overlap, everywhere, collective_alone, one_replica>(
+        "Whether gradients are sent while others are computed."),
+    member<&Sync::every_micro_batch, everywhere, collective_alone, one_replica, scatters_always>(
+        "Whether gradients are sent after each micro-batch, not after the last alone."),
+    member<&Sync::copied, everywhere, collective_alone, one_replica, key_by_key>(
+        "Whether gradients are copied into buckets that have memory of their own."),
+    member<&Sync::accumulation, everywhere, collective_alone, one_micro_batch>(
         "How gradients of micro-batches are added up: in the GEMMs (fused), by kernels of their "
         "own (added), or after clipping each micro-batch's (clipped)."),
-    member<&Sync::summed_apart>(
+    member<&Sync::summed_apart, everywhere, collective_alone, adds_its_part>(
         "Whether micro-batches are added up in fp32 beside the gradients of a pass, which stay."),
-    member<&Sync::gradient_precision>("The format in which gradients are sent.",
-                                      {.value = word_among<gradient_precisions>, .usual = "the trainer's, else fp32"}),
+    member<&Sync::gradient_precision, everywhere, collective_alone>(
+        "The format in which gradients are sent.",
+        {.value = word_among<gradient_precisions>, .usual = "the trainer's, else fp32"}),
     member<&Sync::parameter_precision>("The format in which ZeRO gathers weights, and workers pull them.",
                                        {.value = word_among<gradient_precisions>, .usual = "that of the weights"}),
-    member<&Sync::gather>("How updated weights come back: all-gathers in the gradients' buckets or one; broadcasts by "
-                          "owners of tensors.",
-                          {.together = "zero: 1 or 2"}),
-    member<&Sync::gather_overlap>(
+    member<&Sync::gather, to_updated_parts, collective_alone, one_replica, no_updated_parts>(
+        "How updated weights come back: all-gathers in the gradients' buckets or one; broadcasts by "
+        "owners of tensors.",
+        {.together = "zero: 1 or 2"}),
+    member<&Sync::gather_overlap, to_updated_parts, collective_alone, one_replica, no_updated_parts>(
         "Whether updated weights come back beside the next step's forward passes, not behind the update.",
         {.together = "zero: 1 or 2"}),
-    parsed_by<parse_compression>(
+    parsed_by<parse_compression, one_replica>(
         {"compression", text, "none",
          "none, fp16, …, powersgd(4), top_k(1 %): gradients made smaller before they are sent."}),
     parsed_by<parse_error_feedback>({"error_feedback", flag, "where compression needs it",
                                      "Whether what compression loses is added to the next step's gradients.",
                                      "With compression."}),
-    member<&Sync::assignment>("How gradients are dealt out to servers.", {.together = with_servers}),
-    member<&Sync::split>("The size above which a gradient is cut into pieces.",
-                         {.value = quantity("MB"), .usual = "4 MB", .together = with_servers}),
-    member<&Sync::priority>("Which gradient a server takes first.", {.together = with_servers}),
-    member<&Sync::barrier>("Whether no weight is pulled before all gradients are applied.", {.together = with_servers}),
-    member<&Sync::local_reduce>("Whether a machine's GPUs add up first and push once.", {.together = with_servers}),
-    part<&Sync::slow_workers>(
+    member<&Sync::assignment, to_servers, collective_alone>("How gradients are dealt out to servers.",
+                                                            {.together = with_servers}),
+    member<&Sync::split, to_servers, collective_alone>(
+        "The size above which a gradient is cut into pieces.",
+        {.value = quantity("MB"), .usual = "4 MB", .together = with_servers}),
+    member<&Sync::priority, to_servers, collective_alone>("Which gradient a server takes first.",
+                                                          {.together = with_servers}),
+    member<&Sync::barrier, to_servers, collective_alone>(
+        "Whether no weight is pulled before all gradients are applied.", {.together = with_servers}),
+    member<&Sync::local_reduce, to_servers, collective_alone>("Whether a machine's GPUs add up first and push once.",
+                                                              {.together = with_servers}),
+    part<&Sync::slow_workers, collective_alone>(
         slow_workers,
         {.usual = "none", .meaning = "Workers that compute slower than others.", .together = with_servers}),
 };

@@ -1,5 +1,6 @@
 // Scenarios: their uppermost keys, the cluster and its network.
 #include "model/hardware/cluster.hpp"
+#include "model/scenario/keys/conditions.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
 
@@ -31,10 +32,11 @@ constexpr Key cluster_keys[] = {
     {"groups", list(mapping(group)), "one kind of machine",
      "Machines of several kinds on one network, in the order of their ranks.",
      "Instead of node, nodes and gpus_per_node."},
-    {"nccl", text, "2.29, or the machine's; none between processors",
-     "The version of NCCL whose choices of algorithm, protocol and channels hold, for all GPUs.",
-     "none: no library; collectives are their schedules alone, at what large copies reach, and auto is the best of "
-     "them."},
+    with<servers_alone, one_gpu>(
+        {"nccl", text, "2.29, or the machine's; none between processors",
+         "The version of NCCL whose choices of algorithm, protocol and channels hold, for all GPUs.",
+         "none: no library; collectives are their schedules alone, at what large copies reach, and auto is the best of "
+         "them."}),
     {"faults", list(mapping(fault)), "none", "Parts that are slow or have failed."},
     {"jitter", mapping(jitter), "none", "How much times vary from step to step."},
     {"price", quantity("USD/GPU/hour") | text | mapping(price), "",
@@ -60,28 +62,33 @@ constexpr Key network_keys[] = {
                                     {.usual = "the node's", .range = {0, 1024}}),
     {"nic", named(Catalogue::card), "", "The kind of network card, by its name in scenarios/hardware/cards.yaml.",
      "Instead of nic_bandwidth."},
-    {"nic_bandwidth", quantity("Gbit/s"), "the node's", "The line rate of one network card, in one direction.", "",
-     "network speed"},
-    member<&Network::latency>(
+    member<&Network::nic_bandwidth, one_machine>(
+        "The line rate of one network card, in one direction.",
+        {.value = quantity("Gbit/s"), .usual = "the node's", .title = "network speed"}),
+    member<&Network::latency, one_machine>(
         "Time from one machine's memory to another's for the smallest message.",
         {.value = quantity("us"), .usual = "the node's", .title = "network latency", .zero = Zero::allowed}),
-    member<&Network::oversubscription>(
+    member<&Network::oversubscription, one_machine>(
         "Bandwidth of all cards over what the fabric carries: 1 where nothing is missing.",
         {.together = "A fabric that is described has its own."}),
-    {"efficiency", number, "the node's, or the transport's", "Share of the line rate that payload reaches."},
-    {"scaling", by_name(quantity("%")), "100 %",
-     "What is left of it in a cluster of so many machines, by their number, as measured: { 4: 80 %, 64: 40 % }."},
-    member<&Network::gpu_direct>("Whether cards read and write GPU memory without a copy through the host.",
-                                 {.usual = "the node's"}),
-    member<&Network::in_network_reduction>("Whether switches add up what passes through them (SHARP)."),
-    member<&Sharing::fairness>(
+    member<&Network::efficiency, one_machine>("Share of the line rate that payload reaches.",
+                                              {.usual = "the node's, or the transport's", .zero = Zero::refused}),
+    with<one_machine>(
+        {"scaling", by_name(quantity("%")), "100 %",
+         "What is left of it in a cluster of so many machines, by their number, as measured: { 4: 80 %, 64: 40 % }."}),
+    member<&Network::gpu_direct, one_machine>(
+        "Whether cards read and write GPU memory without a copy through the host.", {.usual = "the node's"}),
+    member<&Network::in_network_reduction, one_machine, servers_add>(
+        "Whether switches add up what passes through them (SHARP)."),
+    member<&Sharing::fairness, one_machine, gradients_alone>(
         "Who gets equal parts of a full link: each connection, or each kind of traffic in a lane of its own."),
-    member<&Sharing::queue_pairs>(
+    member<&Sharing::queue_pairs, one_machine, gradients_alone>(
         "Connections of a message between two ranks; with fairness: traffic_class, the weight of its lane.",
         {.range = {1, 1024}}),
-    {"transport", mapping(transport), "", "The protocol: headers, windows and losses.", "Gives efficiency."},
-    {"fabric", named(Catalogue::fabric, fabric), "one switch that never blocks",
-     "Switches and cables between the cards."},
+    with<one_machine>(
+        {"transport", mapping(transport), "", "The protocol: headers, windows and losses.", "Gives efficiency."}),
+    with<one_machine>({"fabric", named(Catalogue::fabric, fabric), "one switch that never blocks",
+                       "Switches and cables between the cards."}),
 };
 
 constexpr Key transport_keys[] = {

@@ -2,6 +2,7 @@
 #include "model/collectives/operation.hpp"
 #include "model/cost/storage.hpp"
 #include "model/parallelism/plan.hpp"
+#include "model/scenario/keys/conditions.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/data_loader.hpp"
@@ -51,8 +52,11 @@ constexpr Key workload_keys[] = {
 constexpr std::string_view auto_words[] = {"auto"};  // searched for before a scenario is read
 constexpr Key train_keys[] = {
     {"model", named(Catalogue::model, model), "needed", "What is trained."},
-    {"global_batch", whole, "micro_batch x plan.data", "Samples of a step, of all GPUs together.",
-     "A multiple of micro_batch x plan.data.", "samples of a step"},
+    member<&TrainWorkload::global_batch>("Samples of a step, of all GPUs together.",
+                                         {.usual = "micro_batch x plan.data",
+                                          .together = "A multiple of micro_batch x plan.data.",
+                                          .title = "samples of a step",
+                                          .range = {1, 1'000'000'000}}),
     {"global_batch_per_gpu", number, "", "The same divided by the number of GPUs.", "Instead of global_batch."},
     member<&TrainWorkload::micro_batch>("Samples that a replica passes through the model at a time.",
                                         {.value = whole | words(auto_words), .range = {1, 1'000'000'000}}),
@@ -64,9 +68,10 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::recompute>("What is computed again in the backward pass instead of being kept.",
                                       {.value = word<Recompute> | words(auto_words)}),
     member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
-    member<&TrainerCode::kernels>("Whether small operators are fused; where no trainer is named: norms.",
-                                  {.usual = "fused; plain on processors", .together = "Transformers."}),
-    parsed_by<parse_fusion>(
+    member<&TrainerCode::kernels, to_transformers_on_gpus>(
+        "Whether small operators are fused; where no trainer is named: norms.",
+        {.usual = "fused; plain on processors", .together = "Transformers."}),
+    parsed_by<parse_fusion, to_plain_kernels, all_fused>(
         {"fusions",
          one_or_list(one_of<"none", "norm", "softmax", "activation", "bias_dropout_add", "rotary", "cross_entropy",
                             "optimizer">),
@@ -74,55 +79,58 @@ constexpr Key train_keys[] = {
          "What one kernel does where kernels are plain; norm: of images, batch norm with the activation and the "
          "residual sum behind it.",
          "kernels: plain, or networks of layers"}),
-    member<&TrainerCode::memory_format>(
+    member<&TrainerCode::memory_format, to_networks>(
         "How images lie in memory: each channel by itself, or a pixel's channels side by side (channels_last), as "
         "tensor cores read them.",
         {.together = "Networks of layers."}),
-    member<&TrainerCode::joined_projections>(
+    member<&TrainerCode::joined_projections, to_transformers, one_projection>(
         "Whether one product makes queries, keys and values, and one both halves of a gated layer.",
         {.usual = "true; false with plain kernels", .together = "Transformers."}),
-    member<&TrainerCode::native_attention>(
+    member<&TrainerCode::native_attention, to_transformers, no_native_kernels>(
         "Whether flash attention runs as the GPU's generation has it, or as FlashAttention-2.",
         {.usual = "true; false with plain kernels", .together = "attention: flash"}),
-    member<&TrainerCode::cast_weights>(
+    member<&TrainerCode::cast_weights, everywhere, used_in_fp32>(
         "Whether weights are cast from fp32 in each pass, or the update writes a short copy.",
         {.usual = "false; true with plain kernels"}),
-    member<&TrainerCode::fused_optimizer>("Whether one kernel updates a layer's tensors, or several each of them.",
-                                          {.usual = "true; false with plain kernels"}),
-    member<&TrainerCode::fp32_states>(
+    member<&TrainerCode::fused_optimizer, everywhere, servers_update_weights>(
+        "Whether one kernel updates a layer's tensors, or several each of them.",
+        {.usual = "true; false with plain kernels"}),
+    member<&TrainerCode::fp32_states, to_short_weights, states_decided>(
         "Whether the optimizer's states are fp32 where weights are shorter and have no fp32 copy; else these and the "
         "gradients are as the weights.",
         {.together = "master_weights: false"}),
-    member<&TrainerCode::fp32_adapters>(
+    member<&TrainerCode::fp32_adapters, to_adapters, no_adapters>(
         "Whether adapters, their gradients and states are fp32 beside shorter frozen weights.", {.together = "lora"}),
-    member<&TrainerCode::clip_gradients>("Whether the norm of all gradients is limited before the update.",
-                                         {.usual = "true; false with sgd and momentum"}),
-    member<&TrainerCode::context_pieces>(
+    member<&TrainerCode::clip_gradients, everywhere, servers_update_weights>(
+        "Whether the norm of all gradients is limited before the update.",
+        {.usual = "true; false with sgd and momentum"}),
+    member<&TrainerCode::context_pieces, to_transformers, no_causal_pieces>(
         "How context ranks share a causal sequence.",
         {.usual = "balanced; in_order with plain kernels", .together = "plan.context above 1."}),
-    member<&TrainerCode::narrow_gathers>(
+    member<&TrainerCode::narrow_gathers, to_transformers, no_fp8_gathers>(
         "Whether tensor ranks gather the operands of fp8 products as fp8.",
         {.usual = "true; false with plain kernels", .together = "plan.sequence_parallel"}),
-    member<&TrainerCode::keep_gathered>(
+    member<&TrainerCode::keep_gathered, to_transformers, no_gathers>(
         "Whether inputs that tensor ranks gathered are kept whole, or gathered again.",
         {.usual = "false; true with plain kernels", .together = "plan.sequence_parallel"}),
-    member<&TrainerCode::shifted_logits>(
+    member<&TrainerCode::shifted_logits, to_transformers, no_shifted_copies>(
         "Whether the loss reads a copy of the logits without the last token's, and widens them for its caller.",
         {.together = "loss: eager"}),
-    member<&TrainerCode::gather_logits>(
+    member<&TrainerCode::gather_logits, to_transformers, one_tensor_rank>(
         "Whether tensor ranks gather whole rows of logits for the loss, or each keeps its columns.",
         {.usual = "false", .together = "plan.tensor above 1."}),
-    member<&TrainerCode::loss_in_place>(
+    member<&TrainerCode::loss_in_place, to_transformers, no_loss_copies>(
         "Whether cross-entropy in fp32 writes the softmax over the one copy it makes of the logits, and their gradient "
         "over that, as sharded losses do.",
         {.usual = "false", .together = "loss: eager"}),
-    member<&TrainWorkload::master_weights>("Whether an fp32 copy of 2-byte weights is kept beside the states.",
-                                           {.usual = "true for 2-byte weights"}),
-    member<&TrainWorkload::recompute_early_stop>(
+    member<&TrainWorkload::master_weights, to_short_weights, servers_hold, fp32_weights>(
+        "Whether an fp32 copy of 2-byte weights is kept beside the states.", {.usual = "true for 2-byte weights"}),
+    member<&TrainWorkload::recompute_early_stop, everywhere, nothing_recomputed>(
         "Whether recomputation ends as soon as all that was not kept is back, instead of with the layer."),
-    parsed_by<parse_loss>({"loss", word<Loss::Kind> | text, "eager",
-                           "Whether cross-entropy makes fp32 copies of the logits, and whether they are all there at a "
-                           "time: eager, fused, chunked(8), fused_linear."}),
+    parsed_by<parse_loss, to_transformers>(
+        {"loss", word<Loss::Kind> | text, "eager",
+         "Whether cross-entropy makes fp32 copies of the logits, and whether they are all there at a "
+         "time: eager, fused, chunked(8), fused_linear."}),
     {"samples", text, "", "The whole training, such as 15 trillion tokens or 90 epochs of 1281167 images.",
      "Results then say how long it takes."},
     {"loader", mapping(loader), "data are there when needed", "How samples come from storage to the GPU."},
@@ -138,38 +146,42 @@ constexpr Key train_keys[] = {
     {"checkpoint", mapping(checkpoint), "none", "How often, and to where, the training's state is written."},
     {"recovery", mapping(recovery), "as scenarios/hardware/failures.yaml says",
      "How failures are noticed and what a restart takes.", "With cluster.failures."},
-    member<&TrainWorkload::layer_overhead>("What the trainer loses at each block of layers of each micro-batch.",
-                                           {.value = quantity("us"), .zero = Zero::allowed}),
-    member<&TrainWorkload::layer_dispatch>("What the trainer's code takes on the host for each block of layers, "
-                                           "micro-batch and direction, beside kernels.",
-                                           {.value = quantity("us"), .zero = Zero::allowed}),
-    member<&TrainWorkload::module_dispatch>("What the framework's code takes on the host for each module that holds "
-                                            "weights, micro-batch and direction, such "
-                                            "as hooks that gather and release them.",
-                                            {.value = quantity("us"), .zero = Zero::allowed}),
-    member<&TrainWorkload::peer_dispatch>(
+    member<&TrainWorkload::layer_overhead, everywhere>(
+        "What the trainer loses at each block of layers of each micro-batch.",
+        {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::layer_dispatch, everywhere>(
+        "What the trainer's code takes on the host for each block of layers, "
+        "micro-batch and direction, beside kernels.",
+        {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::module_dispatch, everywhere>(
+        "What the framework's code takes on the host for each module that holds "
+        "weights, micro-batch and direction, such "
+        "as hooks that gather and release them.",
+        {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::peer_dispatch, to_pipelines, one_stage, one_tensor_rank>(
         "What the host takes for each other tensor rank at a block's pass, in pipelines across machines.",
         {.value = quantity("us"), .together = "With pipeline and tensor above 1.", .zero = Zero::allowed}),
-    member<&TrainWorkload::message_overhead>(
+    member<&TrainWorkload::message_overhead, to_pipelines, one_stage>(
         "What a message between stages takes beside its transfer, there or back: hosts that agree on what comes.",
         {.value = quantity("us"), .together = "With pipeline above 1.", .zero = Zero::allowed}),
-    member<&TrainWorkload::kernel_slowdown>(
+    member<&TrainWorkload::kernel_slowdown, everywhere>(
         "How many times as long kernels take as those of libraries that are tuned for the GPU.",
         {.zero = Zero::refused}),
-    member<&TrainWorkload::memory_stretch>(
+    member<&TrainWorkload::memory_stretch, everywhere>(
         "How many times as long memory-bound kernels take as well-written ones that move the same.",
         {.zero = Zero::refused}),
-    member<&TrainWorkload::logged_memory>(
+    member<&TrainWorkload::logged_memory, everywhere>(
         "What measured memory is: all that the fullest GPU holds, or what the first rank's framework has reserved."),
-    member<&TrainWorkload::reserved_memory>("What the trainer holds in GPU memory beyond tensors and buffers.",
-                                            {.value = quantity("GiB"), .zero = Zero::allowed}),
-    member<&TrainWorkload::activation_stretch>(
+    member<&TrainWorkload::reserved_memory, everywhere>(
+        "What the trainer holds in GPU memory beyond tensors and buffers.",
+        {.value = quantity("GiB"), .zero = Zero::allowed}),
+    member<&TrainWorkload::activation_stretch, everywhere>(
         "How many times as much the code keeps of a block for its backward pass as operators read again: copies.",
         {.zero = Zero::refused}),
-    member<&TrainWorkload::fragmentation>(
+    member<&TrainWorkload::fragmentation, to_transformers>(
         "Free blocks that the allocator keeps and no tensor fits into, as a share of the tensors that come and go.",
         {.zero = Zero::allowed}),
-    member<&TrainWorkload::waiting_tensors>(
+    member<&TrainWorkload::waiting_tensors, to_transformers, one_tensor_rank>(
         "Whole hidden states that tensor ranks have freed but not back, as the host is far ahead of its GPU: the "
         "allocator waits for the collectives that use them.",
         {.together = "With tensor above 1.", .zero = Zero::allowed}),

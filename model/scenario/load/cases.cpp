@@ -51,8 +51,8 @@ MeasuredQuantity measured_by(const CsvCell& column) {
 }
 
 void check_column(const CsvCell& column) {
-  const std::vector<std::string> sections = {"name", "description", "cluster", "workload",
-                                             "plan", "background",  "jobs",    "calibration"};
+  std::vector<std::string> sections;
+  for (const keys::Key& key : keys::scenario.keys) sections.emplace_back(key.name);
   const std::string& text = column.text;
   if (text.starts_with(measured_prefix)) static_cast<void>(measured_by(column));
   const std::string first = text.substr(0, text.find('.'));
@@ -127,7 +127,7 @@ YamlNode document_of(const Case& row) {
   YamlNode document = yaml_mapping(row.where);
   if (!row.base.empty()) {
     const YamlNode name = yaml_scalar(row.base, row.base_where);
-    document = cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "base")).string());
+    document = cached_yaml_file(catalogue_file(Catalogue::run, Field(name, "base")).string());
   }
   for (const Override& change : row.overrides) apply_override(document, change);
   return document;

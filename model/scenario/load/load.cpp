@@ -63,7 +63,7 @@ YamlNode& value_at(YamlNode& mapping, const char* key, const SourcePosition& whe
 
 Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
   const Field scenario = keys["scenario"], nodes = keys["nodes"];
-  const std::filesystem::path file = catalogue_file(CatalogueSection::run, scenario);
+  const std::filesystem::path file = catalogue_file(Catalogue::run, scenario);
   YamlNode document = cached_yaml_file(file.string());
   for (const char* key : {"jobs", "background"}) {
     scenario.fail_if(document.find(key) != nullptr, "a job that brings along {} of its own",
@@ -74,7 +74,7 @@ Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
                    "a scenario with workload: { train: … }");
   value_at(document, "cluster", nodes.where()) = cluster_document;
   value_at(value_at(document, "plan", nodes.where()), "placement", nodes.where()) = nodes.node();
-  return read_scenario(document, file.stem().string());
+  return read_scenario(std::move(document), file.stem().string());
 }
 
 /// `jobs: [ { scenario: other.yaml, nodes: 4..7 } ]`: scenarios (names of the catalogue, or files) as they are on these
@@ -126,10 +126,9 @@ void read_training(const Field& plan, const ReadWorkload& workload, Scenario& sc
   scenario.calibration.constants = std::move(framework.habits);
 }
 
-Scenario read_document(const YamlNode& document_as_written, std::string_view default_name) {
-  Scenario scenario;
+/// The rest of a scenario that has its document.
+void read_document(std::string_view default_name, Scenario& scenario) {
   YamlNode& document = scenario.where.document;
-  document = with_our_names(document_as_written);
   const std::vector<Constant> learned = add_learned_cluster(document);
   const MappingReader keys = Field(document, "").mapping(keys::scenario);
   scenario.name = keys.text_or("name", default_name);
@@ -148,14 +147,14 @@ Scenario read_document(const YamlNode& document_as_written, std::string_view def
   } else {
     scenario.plan = read_other_plan(plan, workload);
   }
-  const std::vector<Constant> habits = std::move(scenario.calibration.constants);
+  const SharedVector<Constant> habits = std::move(scenario.calibration.constants);
   if (const auto background = keys.find("background")) {
     scenario.background = read_background(*background, scenario.cluster);
   }
   check_scenario(scenario);
   const auto calibration = keys.find("calibration");
-  scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
-                                     : load_default_calibration();
+  scenario.calibration =
+      calibration ? load_calibration(catalogue_file(Catalogue::calibration, *calibration)) : load_default_calibration();
   keys.fail_if(scenario.calibration.calibrated && !scenario.cluster.groups.empty(), "calibration",
                "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
@@ -173,11 +172,9 @@ Scenario read_document(const YamlNode& document_as_written, std::string_view def
   scenario.calibration.read_before = reads_so_far();
   check_stage_layers(scenario);
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
-  std::vector<Constant>& constants = scenario.calibration.constants;
-  constants.insert(constants.end(), habits.begin(), habits.end());
-  constants.insert(constants.end(), learned.begin(), learned.end());
+  for (const Constant& habit : habits) scenario.calibration.constants.push_back(habit);
+  for (const Constant& figure : learned) scenario.calibration.constants.push_back(figure);
   scenario.learned = learned_range(document);
-  return scenario;
 }
 
 YamlNode with_overrides(YamlNode document, const std::vector<std::string>& overrides) {
@@ -191,7 +188,7 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) || path.has_parent_path() || path.extension() == ".yaml") return path;
   const YamlNode name = yaml_scalar(path.string(), {path.string(), 0, 0});
-  return catalogue_file(CatalogueSection::run, Field(name, ""));
+  return catalogue_file(Catalogue::run, Field(name, ""));
 }
 
 }  // namespace
@@ -217,14 +214,17 @@ YamlNode with_our_names(YamlNode document) {
   return document;
 }
 
-Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
+Scenario read_scenario(YamlNode document, std::string_view default_name) {
   const FileView view;
+  Scenario scenario;
+  scenario.where.document = with_our_names(std::move(document));
   try {
-    return read_document(document, default_name);
+    read_document(default_name, scenario);
+    return scenario;
   } catch (const ScenarioError& error) {
-    throw_with_unknown_keys(error, with_our_names(document));
+    throw_with_unknown_keys(error, scenario.where.document);
   } catch (const ImpossiblePlan& error) {
-    const YamlNode* node = document.at(error.key());
+    const YamlNode* node = scenario.where.document.at(error.key());
     throw ScenarioError(node != nullptr ? node->where : SourcePosition{}, error.key(), error.what(), "");
   }
 }

@@ -29,6 +29,10 @@ YamlNode scenario_document(const std::filesystem::path& path, const std::vector<
 YamlNode with_our_names(YamlNode document);
 
 /// The same from a document, whose overrides are already applied.
-Scenario read_scenario(const YamlNode& document, std::string_view default_name);
+Scenario read_scenario(YamlNode document, std::string_view default_name);
+
+/// Every key that the scenario may have, with the value that holds and where it comes from: what is stated (by whom and
+/// where), what the framework does, what holds without the key.
+std::vector<Trait> resolved_values(const Scenario& scenario);
 
 }  // namespace foretrain

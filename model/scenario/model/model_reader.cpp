@@ -21,7 +21,7 @@ enum class Family { gpt, bert, mpt, llama, vit, t5, mlp, cnn, vision_language };
 /// The model's keys with presets and config files put in.
 YamlNode resolve_model(const Field& field) {
   const auto hf = field.find("hf");
-  if (!hf) return resolve_preset(field, CatalogueSection::model);
+  if (!hf) return resolve_preset(field, Catalogue::model);
   if (field.find("preset")) hf->fail("both hf and preset", "one of them");
   YamlNode changes = field.node();
   changes.erase("hf");

@@ -20,6 +20,7 @@
 #include "model/parallelism/plan.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/keys/conditions.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/scenario/overrides.hpp"
 
@@ -29,7 +30,7 @@ namespace {
 
 constexpr std::string_view master_weights = "workload.train.master_weights";
 
-constexpr std::size_t most_habits = 100;
+constexpr std::size_t most_settings = 100;
 
 /// A training as habits see it: what is stated of it so far, else what holds where nothing is.
 struct Training {
@@ -39,14 +40,9 @@ struct Training {
   Plan& plan;
   bool states_master_weights;
   Framework found = {};
-  std::bitset<most_habits> decided = {};  ///< by the number of each habit
+  std::bitset<most_settings> decided = {};  ///< in the order of keys::framework_keys()
 
-  [[nodiscard]] bool is_transformer() const { return !std::holds_alternative<NetworkConfig>(train.model.shape); }
-  [[nodiscard]] bool on_processors() const { return cluster.node.gpu.processor.has_value(); }
-  [[nodiscard]] bool has_short_weights() const {
-    return bytes_per_element(storage_precision(train.precision)) < bytes_per_element(Precision::fp32) &&
-           !has_8bit_states(train.optimizer);
-  }
+  [[nodiscard]] keys::Situation situation() const { return {cluster, plan, &train}; }
   /// The record that the key of a habit fills.
   [[nodiscard]] void* record_of(const keys::Key& key) const {
     const std::pair<const void*, void*> records[] = {{&keys::type_of_record<Plan>, &plan},
@@ -60,78 +56,9 @@ struct Training {
   }
 };
 
-/// Plans and trainings to which a habit means something.
-struct Belongs {
-  bool (*to)(const Training& one);
-  bool asked_of_all = false;  ///< the trait is one of all plans, although some have nothing to which it means something
-};
-constexpr Belongs everywhere{[](const Training&) { return true; }};
-constexpr Belongs to_servers{[](const Training& one) { return has_servers(one.plan.sync.algorithm); }};
-constexpr Belongs to_transformers{[](const Training& one) { return one.is_transformer(); }};
-// Processors have plain kernels alone.
-constexpr Belongs to_transformers_on_gpus{
-    [](const Training& one) { return one.is_transformer() && !one.on_processors(); }};
-constexpr Belongs to_plain_kernels{[](const Training& one) {
-                                     return !one.on_processors() &&
-                                            (!one.is_transformer() || one.train.code.kernels == KernelSet::plain);
-                                   },
-                                   true};
-// Of layers, on GPUs.
-constexpr Belongs to_networks{[](const Training& one) { return !one.is_transformer() && !one.on_processors(); }};
-// That divide the sequence, whose gathers and scatters could hide behind products.
-constexpr Belongs to_tensor_ranks{[](const Training& one) { return one.plan.tensor > 1 && one.plan.sequence_parallel; },
-                                  true};
-constexpr Belongs to_pipelines{[](const Training& one) { return one.plan.pipeline > 1; }, true};
-constexpr Belongs to_context_ranks{[](const Training& one) { return one.plan.context > 1; }};
-constexpr Belongs to_experts{[](const Training& one) { return one.train.model.has_experts(); }};
-constexpr Belongs to_divided_gradients{[](const Training& one) { return one.plan.zero == 2; }, true};
-// Gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up.
-constexpr Belongs to_divided_states{[](const Training& one) {
-                                      return one.plan.zero == 1 ||
-                                             (one.plan.zero == 2 && one.plan.zero_gradients == ZeroGradients::kept);
-                                    },
-                                    true};
-// ZeRO-1's and 2's, whose weights come back to all ranks.
-constexpr Belongs to_updated_parts{[](const Training& one) { return one.plan.zero == 1 || one.plan.zero == 2; }, true};
-// Fewer than four bytes each, updated in fp32.
-constexpr Belongs to_short_weights{[](const Training& one) { return one.has_short_weights(); }, true};
-constexpr Belongs to_adapters{[](const Training& one) { return one.train.parts.lora.has_value(); }};
-
-/// A mapping of a scenario that has keys which trainers decide.
-struct Section {
-  std::string_view path;
-  const keys::Mapping* keys;
-};
-constexpr Section sections[] = {
-    {"plan.sync", &keys::sync}, {"plan.zero", &keys::zero}, {"plan", &keys::plan}, {"workload.train", &keys::train}};
-
-/// A key of a scenario that trainers decide where it is left out.
-struct Habit {
-  Habit(std::string_view dotted, const Belongs& to)
-      : key(dotted),
-        belongs(to),
-        section(std::ranges::find_if(sections,
-                                     [&](const Section& one) {
-                                       return dotted.starts_with(one.path) &&
-                                              dotted.substr(one.path.size()).starts_with('.');
-                                     })),
-        row(&keys::key_of(*section->keys, dotted.substr(section->path.size() + 1))) {}
-
-  std::string_view key;
-  Belongs belongs;
-  const Section* section;
-  const keys::Key* row;
-};
-
-/// In the order of keys::habits.
-const std::vector<Habit>& all_habits() {
-  static const std::vector<Habit> all = {
-#define HABIT(key, to) {key, to},
-#include "model/scenario/keys/habits.def"
-  };
-  return all;
+std::size_t number_of(const keys::FrameworkKey& key) {
+  return static_cast<std::size_t>(&key - keys::framework_keys().data());
 }
-std::size_t number_of(const Habit& habit) { return static_cast<std::size_t>(&habit - all_habits().data()); }
 
 std::string_view flag_word(bool value) { return value ? "true" : "false"; }
 
@@ -200,7 +127,7 @@ Constant habit_provenance(const std::string& key, const MappingReader& habit) {
 
 /// A trainer's value for a key, and the trainings that have it.
 struct HabitValue {
-  const Habit* habit;
+  const keys::FrameworkKey* key;
   When when;
   Field value;  ///< a scalar
   Constant provenance;
@@ -208,9 +135,8 @@ struct HabitValue {
 };
 
 /// Whether that is what a new plan or training has.
-bool is_as_new(const Habit& habit, const Constant& told) {
-  const keys::Member& member = habit.row->member;
-  const std::string usual = member.usual == nullptr ? "" : member.usual(*habit.row);
+bool is_as_new(const keys::Key& key, const Constant& told) {
+  const std::string usual = key.member.written == nullptr ? "" : key.member.written(nullptr, key);
   const bool number = told.name.find('=') == std::string::npos && (told.unit.empty() || told.value == 0.0);
   return !usual.empty() && (number ? usual == fmt::format("{}", told.value) : told.name.ends_with("=" + usual));
 }
@@ -233,20 +159,20 @@ using TrainerFile = Session::Pointer<TrainerFileKey>;
 
 /// Throws ScenarioError where it is another kind of file.
 TrainerFile trainer_file(const Field& named) {
-  const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, named);
+  const std::filesystem::path path = catalogue_file(Catalogue::trainer, named);
   const YamlNode& document = cached_yaml_file(path.string());
   return session().known(TrainerFileKey{&document}, [&] {
     TrainerFileKey::Read file{Field(document, "").mapping(keys::trainer), path.stem().string(), {}};
     if (file.keys["kind"].text() != "trainer") file.keys.fail("kind", "this file is no trainer", "kind: trainer");
     const MappingReader habits = file.keys["habits"].mapping(keys::habits);
-    for (const Habit& habit : all_habits()) {
-      const auto stated = habits.find(habit.key);
+    for (const keys::FrameworkKey& key : keys::framework_keys()) {
+      const auto stated = habits.find(key.name);
       if (!stated) continue;
       for (const Field& one : stated->is_mapping() ? std::vector{*stated} : stated->list()) {
         const MappingReader keys = one.mapping(keys::habit);
-        const Field value(keys["value"].node(), std::string(habit.key));
-        const Constant provenance = habit_provenance(fmt::format("{}.{}", file.stem, habit.key), keys);
-        file.habits.push_back({&habit, read_when(keys.find("when")), value, provenance, is_as_new(habit, provenance)});
+        const Constant provenance = habit_provenance(fmt::format("{}.{}", file.stem, key.name), keys);
+        file.habits.push_back({&key, read_when(keys.find("when")), Field(keys["value"].node(), key.name), provenance,
+                               is_as_new(*key.row, provenance)});
       }
     }
     return file;
@@ -274,35 +200,24 @@ void check_refusals(const MappingReader& file, const Training& training) {
   }
 }
 
-std::string written(const YamlNode& node) {
-  if (node.is_scalar()) return node.scalar;
-  std::string text;
-  for (const YamlNode& one : node.items) text += (text.empty() ? "" : ", ") + written(one);
-  if (node.is_sequence()) return "[" + text + "]";
-  for (const YamlEntry& entry : node.entries) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", entry.key, written(entry.value));
-  }
-  return "{ " + text + " }";
-}
-
 /// Adds what the trainer's file says of keys that nobody has decided yet.
 void add_habits(const TrainerFile& file, Trait::From from, Training& training) {
-  const Habit* told = nullptr;
+  const keys::FrameworkKey* told = nullptr;
   for (const HabitValue& one : file->habits) {
-    const Habit& habit = *one.habit;
-    if (told == &habit || training.decided[number_of(habit)] || !holds(one.when, training)) continue;
-    told = &habit;
-    const bool belongs = habit.belongs.to(training);
-    if (!belongs && !habit.belongs.asked_of_all) continue;
-    training.decided.set(number_of(habit));
-    training.found.traits.push_back({std::string(habit.key), one.value.text(), from, one.provenance.source});
+    const keys::FrameworkKey& key = *one.key;
+    if (told == &key || training.decided[number_of(key)] || !holds(one.when, training)) continue;
+    told = &key;
+    const bool means_something = key.row->framework->means_something(training.situation());
+    if (!means_something && !key.row->framework->asked_of_all) continue;
+    training.decided.set(number_of(key));
+    training.found.traits.push_back({key.name, one.value.text(), from, one.provenance.source});
     // What ZeRO-2 would do is asked of plans with other levels, too.
-    if (!belongs && habit.key != "plan.zero.gradients") continue;
-    if (!one.as_new) one.value.fill(*habit.row, training.record_of(*habit.row));
-    training.states_master_weights |= habit.key == master_weights;
-    if (!belongs || from != Trait::From::trainer) continue;
+    if (!means_something && key.name != "plan.zero.gradients") continue;
+    if (!one.as_new) one.value.fill(*key.row, training.record_of(*key.row));
+    training.states_master_weights |= key.name == master_weights;
+    if (!means_something || from != Trait::From::trainer) continue;
     training.found.habits.push_back(one.provenance);
-    training.found.where.emplace_back(habit.key, one.value.where());
+    training.found.where.emplace_back(key.name, one.value.where());
   }
 }
 
@@ -318,7 +233,7 @@ void add_own_code(Training& training) {
     code.kernels = KernelSet::plain;
     training.found.traits.push_back({std::string(fusions), std::string(name(Fusion::norm)), Trait::From::assumed,
                                      "kernels: fused without a trainer: norms, which own code fuses first"});
-    training.decided.set(number_of(*std::ranges::find(all_habits(), fusions, &Habit::key)));
+    training.decided.set(number_of(*std::ranges::find(keys::framework_keys(), fusions, &keys::FrameworkKey::name)));
   }
   add_habits(own_file_of_trainer(own_code), Trait::From::assumed, training);
 }
@@ -337,15 +252,15 @@ MappingReader named_trainer(const Field& name) { return trainer_file(name)->keys
 Framework apply_framework(const YamlNode& document, const Cluster& cluster, TrainWorkload& train, Plan& plan) {
   Training training{document, cluster, train, plan, document.at(master_weights) != nullptr};
   Framework& found = training.found;
-  found.traits.reserve(all_habits().size());
-  const YamlNode* stated[std::size(sections)];
-  std::ranges::transform(sections, stated, [&](const Section& one) { return document.at(one.path); });
-  for (const Habit& habit : all_habits()) {
-    const YamlNode* section = stated[habit.section - sections];
-    const YamlEntry* entry = section == nullptr ? nullptr : section->find(habit.row->name);
+  const std::vector<keys::FrameworkKey>& all = keys::framework_keys();
+  found.traits.reserve(all.size());
+  const YamlNode* mapping = nullptr;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i == 0 || all[i].mapping != all[i - 1].mapping) mapping = document.at(all[i].mapping);
+    const YamlEntry* entry = mapping == nullptr ? nullptr : mapping->find(all[i].row->name);
     if (entry == nullptr) continue;
-    found.traits.push_back({std::string(habit.key), written(entry->value), Trait::From::scenario, ""});
-    training.decided.set(number_of(habit));
+    found.traits.push_back({all[i].name, in_one_line(entry->value), Trait::From::scenario, ""});
+    training.decided.set(i);
   }
   found.name = default_trainer;
   if (const YamlNode* named = document.at("plan.trainer")) {
@@ -354,7 +269,7 @@ Framework apply_framework(const YamlNode& document, const Cluster& cluster, Trai
     if (const auto base = files.front()->keys.find("base")) files.push_back(trainer_file(*base));
     for (const TrainerFile& file : files) add_habits(file, Trait::From::trainer, training);
     for (const TrainerFile& file : files) check_refusals(file->keys, training);
-  } else if (training.is_transformer() && !training.on_processors()) {
+  } else if (keys::to_transformers_on_gpus.means_something(training.situation())) {
     add_own_code(training);
   }
   add_habits(own_file_of_trainer(default_trainer), Trait::From::assumed, training);

@@ -16,8 +16,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr IntegerRange batch_range{1, 1'000'000'000};
-
 /// Length of training in samples; tokens count for models with a sequence.
 double read_training_samples(const Field& field, const TrainWorkload& train) {
   const TrainingLength length = field.parse(parse_training_length);
@@ -52,7 +50,7 @@ AttentionKind usual_attention(const Cluster& cluster, const ModelConfig& model) 
 
 /// For the whole cluster or for each GPU. What a table of cases or the command line states replaces the other key of
 /// the scenario's file.
-void read_global_batch(const MappingReader& train, TrainWorkload& workload, ReadWorkload& result) {
+void read_global_batch(const MappingReader& train, ReadWorkload& result) {
   auto whole = train.find("global_batch"), per_gpu = train.find("global_batch_per_gpu");
   if (whole && per_gpu) {
     const auto stated_later = [&](const Field& key) { return key.where().file != train.field().where().file; };
@@ -61,7 +59,6 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
     (stated_later(*whole) ? per_gpu : whole).reset();
   }
   result.states_global_batch = whole.has_value();
-  if (whole) workload.global_batch = whole->integer(batch_range);
   if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
 }
 
@@ -76,7 +73,7 @@ TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& mod
                  "a network of layers, or leave the key out");
   }
   TrainerCode code;
-  code.kernels = usual_kernels(cluster.node.gpu.processor.has_value());
+  code.kernels = cluster.node.gpu.processor ? KernelSet::plain : KernelSet::fused;
   train.fill(code);
   complete_code(code);
   return code;
@@ -88,7 +85,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.model = read_once(train["model"], read_model);
   workload.attention = usual_attention(cluster, workload.model);
   train.fill(workload);
-  read_global_batch(train, workload, result);
+  read_global_batch(train, result);
   read_training_precision(train, workload);
   workload.code = read_trainer_code(train, workload.model, cluster);
   for (const Gpu* gpu : gpus_in(cluster)) {

@@ -20,9 +20,6 @@ struct ReadWorkload {
   std::optional<MappingReader> collective;     ///< whose keys of synchronisation overrule the plan's
 };
 
-/// How kernels are cut where neither the scenario nor a trainer says it.
-inline KernelSet usual_kernels(bool on_processors) { return on_processors ? KernelSet::plain : KernelSet::fused; }
-
 /// Exactly one of train, collective, operator and tasks. `cluster` gives defaults and limits (ranks, GPU numbers).
 ReadWorkload read_workload(const Field& field, const Cluster& cluster);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -12,7 +14,7 @@ void append(std::vector<Piece>& pieces, Seconds work, const PassCalls& calls, do
   double at = from;
   const auto append_until = [&](double end, std::span<const int> transfers, bool beside) {
     if (end <= from || end > to) return;
-    pieces.push_back({work * (end - at), {transfers.begin(), transfers.end()}, beside});
+    pieces.push_back({work * (end - at), transfers, beside});
     at = end;
   };
   double first = 0.0;  // moment after which the collectives between kernels come
@@ -51,7 +53,13 @@ void append(std::vector<Piece>& pieces, const Stretch::Part& part) {
 std::vector<Piece> pieces_of(const Stretch& stretch) {
   std::vector<Piece> pieces;
   for (const Stretch::Part& part : stretch.parts) {
-    for (int i = 0; i < part.count; ++i) append(pieces, part);
+    const std::size_t first = pieces.size();
+    append(pieces, part);
+    const std::size_t end = pieces.size();
+    pieces.reserve(first + (end - first) * at_index(part.count));
+    for (int i = 1; i < part.count; ++i) {
+      for (std::size_t k = first; k < end; ++k) pieces.push_back(pieces[k]);
+    }
   }
   if (pieces.empty()) return pieces;
   Seconds all, alone;

@@ -1,6 +1,7 @@
 // A pass cut where collectives inside its layers are, as tasks of their own: where these may meet other traffic.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "model/training/step/step.hpp"
@@ -10,8 +11,8 @@ namespace foretrain {
 /// A part of a pass that ends in collectives inside its layers, or has some beside it.
 struct Piece {
   Seconds work;
-  std::vector<int> transfers;  ///< one after the other
-  bool beside = false;         ///< they start with the work, and the next piece waits for both; else they follow it
+  std::span<const int> transfers;  ///< of the stretch's calls, one after the other
+  bool beside = false;             ///< they start with the work, and the next piece waits for both; else they follow it
 };
 
 /// A stretch in pieces; none where it has no layers. Collectives between kernels are evenly spread over a layer's pass.

@@ -1,5 +1,7 @@
 #include "model/training/graph/step_blocks.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -29,12 +31,12 @@ StepBlocks::StepBlocks(const Step& step)
             step.slowest_replica > Seconds(0.0)} {
   shape.push_back(std::ssize(step.lanes));
   for (const Step::Lane& lane : step.lanes) {
-    note({lane.stage, lane.first_rank, lane.skipped, static_cast<int>(lane.cut)});
+    note(std::array{lane.stage, lane.first_rank, lane.skipped, static_cast<int>(lane.cut)});
     note(lane.companions);
     shape.push_back(std::ssize(lane.chunks));
     std::vector<Chunk>& of_lane = chunks.emplace_back();
     for (const Step::Chunk& chunk : lane.chunks) {
-      of_lane.push_back(add_chunk(step, chunk, lane.cut != Step::Lane::Cut::none));
+      of_lane.push_back(add_chunk(step, lane, chunk));
     }
   }
   passes = blocks.size();
@@ -76,7 +78,7 @@ BlockId StepBlocks::add(const char* name, Seconds duration, Category category, R
   return static_cast<BlockId>(blocks.size() - 1);
 }
 
-void StepBlocks::note(const std::vector<int>& numbers) {
+void StepBlocks::note(std::span<const int> numbers) {
   shape.push_back(std::ssize(numbers));
   shape.insert(shape.end(), numbers.begin(), numbers.end());
 }
@@ -107,9 +109,13 @@ StepBlocks::Work StepBlocks::add_work(const char* name, const Stretch& stretch, 
   if (cut) work.pieces = pieces_of(stretch);
   shape.push_back(std::ssize(work.pieces));
   if (work.pieces.empty()) return work;
+  std::vector<std::pair<Seconds, BlockId>> known;
   for (const Piece& piece : work.pieces) {
-    work.cut.push_back(add(name, piece.work, Category::compute));
-    shape.push_back(piece.beside ? 1 : 0);
+    auto same = std::ranges::find(known, piece.work, &std::pair<Seconds, BlockId>::first);
+    const bool is_new = same == known.end() || &piece == &work.pieces.back();
+    if (is_new) same = known.insert(known.end(), {piece.work, add(name, piece.work, Category::compute)});
+    work.cut.push_back(same->second);
+    shape.push_back(2 * (same->second - work.whole) + (piece.beside ? 1 : 0));
     note(piece.transfers);
   }
   // The last one is what dispatching and copies take longer; dispatching and collectives are tasks.
@@ -123,7 +129,12 @@ StepBlocks::Work StepBlocks::add_work(const char* name, const Stretch& stretch, 
   return work;
 }
 
-StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::Chunk& chunk, bool cut) {
+StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::Lane& lane, const Step::Chunk& chunk) {
+  using Cut = Step::Lane::Cut;
+  const bool cut = lane.cut != Cut::none;
+  // The last backward pass of an only chunk runs bucket by bucket, so that no whole pass is at the step's ends.
+  const bool only = lane.chunks.size() == 1 && step.overlap && !step.gather_overlap && !splits_backward(step.schedule);
+  const bool cut_whole = lane.cut == Cut::all || (cut && !only);
   constexpr PerPass<const char*> names{
       {"forward", "backward", "backward of inputs", "backward of weights", "forward and backward"}};
   Chunk added;
@@ -131,7 +142,7 @@ StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::Chunk& chu
   for (const PassKind kind : pass_kinds) {
     const bool usual = kind == PassKind::forward || kind == PassKind::backward;
     if (usual ? !chunk.units.empty() : !splits_backward(step.schedule)) continue;
-    added.passes[kind] = add_work(names[kind], chunk.passes[kind], cut);
+    added.passes[kind] = add_work(names[kind], chunk.passes[kind], cut_whole);
   }
   shape.push_back(std::ssize(chunk.buckets));
   for (const GradientBucket& bucket : chunk.buckets) {
@@ -143,7 +154,7 @@ StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::Chunk& chu
     if (step.gather_overlap) added.gathered.push_back(add_work("forward", gather.forward, cut));
   }
   for (const ShardedUnit& unit : chunk.units) {
-    note({unit.gather, unit.gather_backward, unit.scatter, unit.reduce});
+    note(std::array{unit.gather, unit.gather_backward, unit.scatter, unit.reduce});
     added.unit_forward.push_back(add_work("forward", unit.forward, cut));
     added.unit_backward.push_back(add_work("backward", unit.backward, cut));
   }

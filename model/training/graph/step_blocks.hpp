@@ -14,8 +14,8 @@ struct StepBlocks {
   /// A stretch: one block, or a block for each piece.
   struct Work {
     BlockId whole = -1;
-    std::vector<BlockId> cut;
-    BlockId dispatch = -1;  ///< beside `cut`, where dispatching takes longer than the pass by itself
+    std::vector<BlockId> cut;  ///< equal ones are one block
+    BlockId dispatch = -1;     ///< beside `cut`, where dispatching takes longer than the pass by itself
     std::vector<Piece> pieces;
   };
   struct Bucket {
@@ -48,8 +48,8 @@ struct StepBlocks {
   BlockId add_kernels(Seconds duration, const RecipePointer& recipe);
   void add_buckets(const Step::Chunk& chunk, Chunk& added);
   Work add_work(const char* name, const Stretch& stretch, bool cut);
-  Chunk add_chunk(const Step& step, const Step::Chunk& chunk, bool cut);
-  void note(const std::vector<int>& numbers);
+  Chunk add_chunk(const Step& step, const Step::Lane& lane, const Step::Chunk& chunk);
+  void note(std::span<const int> numbers);
 };
 
 }  // namespace foretrain

@@ -48,7 +48,7 @@ function comparison(scenarios) {
   ]);
   return section(
     "comparison",
-    "Scenarios beside each other",
+    "Comparison",
     table(
       "Scenarios",
       ["scenario", "GPUs", "time_s", "samples_per_second", "mfu", "memory_bytes", "fits", "bottleneck"],

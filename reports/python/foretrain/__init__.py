@@ -101,7 +101,7 @@ def explain(
     stack: GivenStack | None = None,
     **options: Any,
 ) -> Explanation:
-    """What bounds a scenario, what each resource is worth, and what would help."""
+    """The bottleneck of a scenario, its sensitivity to each resource, and single changes that would make it faster."""
     return Explanation(_told("explain", [scenario], stack, {**options, "fidelity": fidelity, "set": overrides_of(set)}))
 
 
@@ -113,21 +113,21 @@ def compare(
     stack: GivenStack | None = None,
     jobs: int | None = None,
 ) -> Comparison:
-    """Two or more scenarios side by side, the others beside the first; or one with itself for each combination of the
-    values of ``vary``, as ``sweep`` takes them."""
+    """Two or more scenarios against the first; or one scenario for each combination of the values of ``vary``, which
+    ``sweep`` takes, too."""
     options = {"vary": variations_of(vary), "fidelity": fidelity, "set": overrides_of(set), "jobs": jobs}
     return Comparison(_told("compare", scenarios, stack, options))
 
 
 def memory(scenario: Scenario, set: Changes | None = None, stack: GivenStack | None = None) -> Memory:
-    """What fills a GPU's memory, moment by moment of the step."""
+    """A GPU's memory by kind, over the step."""
     return Memory(_told("memory", [scenario], stack, {"set": overrides_of(set)}))
 
 
 def timeline(
     scenario: Scenario, fidelity: Fidelity = "flows", set: Changes | None = None, stack: GivenStack | None = None
 ) -> Timeline:
-    """What runs where and when in a step."""
+    """The trace of a step: what runs where and when."""
     with tempfile.TemporaryDirectory() as folder:
         trace = pathlib.Path(folder) / "trace.json"
         options = {"fidelity": fidelity, "set": overrides_of(set), "output": trace}
@@ -144,23 +144,23 @@ def report(
     stack: GivenStack | None = None,
     **options: Any,
 ) -> None:
-    """Writes one HTML page of scenarios, of tables (files of sweeps and of measured cases), and of what ``predict``,
-    ``explain``, ``memory``, ``plan`` and ``validate`` said. Further options are those of ``foretrain report``:
+    """Writes one HTML page of scenarios, tables (sweeps and measured cases) and answers of ``predict``, ``explain``,
+    ``memory``, ``plan`` and ``validate``. Further options are those of ``foretrain report``:
     ``title="Today and tomorrow"``, ``plan=True``, ``gpus=[8, 64]``."""
     options = {**options, "output": output, "fidelity": fidelity, "set": overrides_of(set)}
     _told("report", inputs, stack, options, json=False)
 
 
 def learn(runs: str | os.PathLike[str], base: str | os.PathLike[str] | None = None, *, jobs: int | None = None) -> Stack:
-    """The traits of the software and the cluster that made the measured steps of the table ``runs``, as a stack to predict
-    with. ``base`` is the trainer whose habits hold for what the runs say nothing of; otherwise each run's own."""
+    """Fits a settings profile to the measured steps of the table ``runs``, to predict with. ``base`` names the framework
+    for settings that the runs do not determine; by default each run's own."""
     return Stack(_told("learn", [runs], None, {"base": base, "jobs": jobs}))
 
 
 def next_runs(
     stack: GivenStack, scenario: Scenario, set: Changes | None = None, *, jobs: int | None = None, **options: Any
 ) -> NextRuns:
-    """Which runs to measure before a plan is chosen for the scenario (or among the rows of a table, a file ``.csv``). Further
+    """Runs to measure before a plan is chosen for the scenario (or among the rows of a table, a file ``.csv``). Further
     options are those of ``foretrain learn --next``: ``budget="64 GPU-hours"``, ``nodes=4``, ``runs=3``, ``fix=["tensor"]``."""
     options = {**options, "set": overrides_of(set), "jobs": jobs}
     return NextRuns(_told("learn", [scenario], stack, options, stack_option="next"))

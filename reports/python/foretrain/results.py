@@ -73,65 +73,65 @@ class Result(Answer):
         return self._shown
 
     def plot_breakdown(self, ax: Axes | None = None) -> Axes:
-        """Where the time of a step goes."""
+        """The breakdown of the step time."""
         parts = {name.replace("_", " "): 1e3 * seconds for name, seconds in self.breakdown_s.items()}
         return _bars(parts, "ms", f"{self.scenario}: where the time goes", ax)
 
     def plot_memory(self, ax: Axes | None = None) -> Axes:
-        """What fills the memory of the fullest GPU, beside what it has."""
+        """Peak GPU memory by kind, against capacity."""
         sizes = self.memory_per_gpu_bytes
         parts = {name: size / 1e9 for name, size in sizes.items() if name not in ("total", "capacity", "fits")}
-        ax = _bars(parts, "GB", f"{self.scenario}: memory of a GPU", ax)
-        ax.axvline(sizes.capacity / 1e9, color="black", linestyle="--", label="what the GPU has")
-        ax.axvline(sizes.total / 1e9, color="black", linestyle=":", label="all of them")
+        ax = _bars(parts, "GB", f"{self.scenario}: peak GPU memory", ax)
+        ax.axvline(sizes.capacity / 1e9, color="black", linestyle="--", label="capacity")
+        ax.axvline(sizes.total / 1e9, color="black", linestyle=":", label="total")
         ax.legend()
         return ax
 
 
 class Explanation(Answer):
-    """What bounds a scenario, what each resource is worth, and what would help."""
+    """The bottleneck of a scenario, its sensitivity to each resource, and single changes."""
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a resource: what it is worth."""
+        """One row per resource."""
         return _frame(self.to_dict()["sensitivities"])
 
     def plot_sensitivities(self, ax: Axes | None = None) -> Axes:
-        """The share of the time that goes with each resource."""
+        """Sensitivity of the time to each resource."""
         shares = {one.resource: 100.0 * one.share for one in self.sensitivities}
-        return _bars(shares, "% of the time that goes with it", f"{self.scenario}: what each resource is worth", ax)
+        return _bars(shares, "sensitivity (% of the time)", f"{self.scenario}: sensitivity", ax)
 
 
 class PlanReport(Answer):
     """The best plans that fit; ``plans[0].set`` is the first one's, as values to set."""
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a plan; units in the columns' names."""
+        """One row per plan; units in the columns' names."""
         return _frame(self.to_dict()["plans"], without="set")
 
 
 class Comparison(Answer):
-    """Scenarios beside the first one: ``results``, and of the others ``speedups``."""
+    """Scenarios against the first one: ``results``, and ``speedups`` of the others."""
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a scenario: the numbers of its result, and its ``speedup`` over the first."""
+        """One row per scenario: the numbers of its result, and its ``speedup`` over the first."""
         frame = _frame([_without_lists(result) for result in self.to_dict()["results"]])
         frame["speedup"] = [1.0, *(speedup["factor"] for speedup in self.to_dict()["speedups"])]
         return frame
 
 
 class Memory(Answer):
-    """A GPU's memory over the step: its peak and what makes it, the largest micro-batch, remedies."""
+    """A GPU's memory over the step: its peak by kind, the largest micro-batch that fits, remedies."""
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a moment of the step."""
+        """One row per moment of the step."""
         return _frame(self.to_dict()["timeline"])
 
 
 class Timeline(Answer):
-    """What runs where and when: a trace, which Perfetto and Chrome show."""
+    """A trace for Perfetto or Chrome."""
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a task, in seconds."""
+        """One row per task, in seconds."""
         names: dict[Any, str] = {}
         tasks = []
         for event in self.to_dict()["traceEvents"]:
@@ -161,9 +161,9 @@ class Timeline(Answer):
 
 
 class Stack(Answer):
-    """What measured steps say of the software and the cluster that made them: ``parameters``, each with what it likely lies
-    between, ``errors`` of steps with nothing learned (``assumed``), of these (``fitted``), and of runs left out
-    (``left_out``: each fifth; ``other_scales``: each number of machines). ``stack=`` of other functions takes it."""
+    """A settings profile learned from measured steps: ``parameters`` with their intervals; ``errors`` of defaults
+    (``assumed``), of the fit (``fitted``) and in cross-validation (``left_out``: each fifth of the runs;
+    ``other_scales``: each number of nodes). Other functions take it as ``stack=``."""
 
     @property
     def text(self) -> str:
@@ -176,7 +176,7 @@ class Stack(Answer):
         pathlib.Path(path).write_text(self.text, encoding="utf-8")
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a run: predicted / measured - 1 with nothing learned, with the stack, and with what the others say."""
+        """One row per run: predicted / measured - 1 by defaults, by the profile, and by cross-validation."""
         return _frame(self.to_dict()["cases"])
 
     def __str__(self) -> str:
@@ -184,18 +184,18 @@ class Stack(Answer):
 
 
 class NextRuns(Answer):
-    """The runs to measure before a plan is chosen, and what is then left to lose."""
+    """The runs to measure before a plan is chosen, and the expected regret after them."""
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a run."""
+        """One row per run."""
         return _frame(self.to_dict()["runs"])
 
 
 class Accuracy(Answer):
-    """Predictions beside measurements."""
+    """Predictions against measurements."""
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a measurement."""
+        """One row per measurement."""
         return _frame(self.to_dict()["cases"], without="causes")
 
 

@@ -125,15 +125,3 @@ TEST_CASE("Operators bound by memory are measured by all patterns that constants
   }
   CHECK(kinds == std::set<std::string>{"elementwise", "embedding", "reduction"});
 }
-
-TEST_CASE("A quarter of the products has something of every number format that training uses, and of every family") {
-  // Some 700 points in 180 seconds: on a slow GPU the time may not do for all.
-  std::vector<OperatorPoint> rest = gpu::gemm_points();
-  std::erase_if(rest, [](const OperatorPoint& point) { return point.quick; });
-  std::set<std::string> found;
-  for (std::size_t i = 0; i < rest.size() / 4; ++i) found.insert({precision_of(rest[i]), rest[i].family});
-  for (const char* one : {"bf16", "fp16", "tf32", "fp32", "fp8", "square", "transformer", "batch", "thin", "drawn"}) {
-    INFO(one);
-    CHECK(found.contains(one));
-  }
-}

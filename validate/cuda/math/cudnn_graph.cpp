@@ -118,22 +118,10 @@ CudnnDescriptor& CudnnGraph::operation(cudnnBackendDescriptorType_t type) {
   return made;
 }
 
-#if CUDNN_VERSION >= 91100
-void CudnnGraph::describe_device(const std::string& json) {
-  device_ = &keep(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-  device_->set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, static_cast<std::int64_t>(json.size()),
-               json.data());
-  device_->finish();
-}
-#endif
-
 std::vector<CudnnDescriptor> CudnnGraph::configurations(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode) {
   CudnnDescriptor& heuristic = keep(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-#if CUDNN_VERSION >= 91100
-  if (device_ != nullptr) heuristic.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *device_);
-#endif
   std::vector<CudnnDescriptor> found;
   if (!heuristic.finish_if_supported()) return found;
   std::int64_t count = 0;
@@ -154,10 +142,10 @@ std::vector<CudnnDescriptor> CudnnGraph::configurations(const CudnnDescriptor& g
 
 std::vector<GraphPlan> CudnnGraph::plans(int most, std::int64_t workspace, const EngineFilter& filter) {
   CudnnDescriptor& graph = keep(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  const cudnnHandle_t handle = device_ == nullptr ? cudnn_on(nullptr) : nullptr;
+  const cudnnHandle_t handle = cudnn_on(nullptr);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(operations_.size()),
             operations_.data());
-  if (handle != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
   graph.finish();
   std::vector<GraphPlan> plans;
   const double end = now() + search_budget_s;
@@ -169,10 +157,7 @@ std::vector<GraphPlan> CudnnGraph::plans(int most, std::int64_t workspace, const
       if (filter.no_narrower_inputs && engine.narrower_inputs) continue;
       CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-      if (handle != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
-#if CUDNN_VERSION >= 91100
-      if (device_ != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device_);
-#endif
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
       if (!plan.finish_if_supported()) continue;
       std::array<std::int64_t, 1> needed = {0};
       read(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, needed);

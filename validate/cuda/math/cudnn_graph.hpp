@@ -93,10 +93,6 @@ class CudnnGraph {
   CudnnDescriptor& keep(cudnnBackendDescriptorType_t type) { return kept_.emplace_back(type); }
   /// The same for an operation, which becomes part of the graph.
   CudnnDescriptor& operation(cudnnBackendDescriptorType_t type);
-#if CUDNN_VERSION >= 91100
-  /// Plans for a GPU that is described, and need not be there: cuDNN's properties of a device as JSON.
-  void describe_device(const std::string& json);
-#endif
   /// Closes the graph and asks the heuristics: up to `most` plans that this GPU can run within `workspace` bytes, in
   /// the heuristics' order (mode A, then fall-backs). Throws GpuError with Fault::unsupported when there is none.
   std::vector<GraphPlan> plans(int most, std::int64_t workspace, const EngineFilter& filter);
@@ -107,7 +103,6 @@ class CudnnGraph {
   std::deque<CudnnDescriptor> kept_;  // a deque's elements stay where they are
   std::map<std::int64_t, CudnnDescriptor*> tensors_;
   std::vector<cudnnBackendDescriptor_t> operations_;
-  CudnnDescriptor* device_ = nullptr;  ///< where one is described; else the current one
 };
 
 /// A graph, what names its tensors, and its plans.

@@ -6,9 +6,9 @@ export const breakdown = ({ figures }, id) =>
   section(
     id,
     "Where the time goes",
-    figurePanel(figures?.breakdown, { title: "Parts of a step" }),
+    figurePanel(figures?.breakdown, { title: "Step time breakdown" }),
     figurePanel(figures?.communication, {
       title: "Communication",
-      note: "What is not exposed happens beside the computing and costs no time of its own.",
+      note: "Hidden communication overlaps with compute and adds no step time.",
     }),
   );

@@ -11,7 +11,7 @@ export function memory({ memory: report, result, figures }, id) {
         "p",
         {},
         report.largest_micro_batch > 0
-          ? `The largest micro-batch that fits is ${report.largest_micro_batch}; now it is ${report.micro_batch}. `
+          ? `Largest micro-batch that fits: ${report.largest_micro_batch} (now ${report.micro_batch}). `
           : "No micro-batch fits. ",
         report.remedies.join(". "),
       )
@@ -25,7 +25,7 @@ export function memory({ memory: report, result, figures }, id) {
     }),
     figurePanel(figures?.memory_over_step, {
       title: "Memory over the step",
-      note: report && `The peak of ${bytes(report.peak.bytes.total)} comes in its ${report.peak.phase}.`,
+      note: report && `Peak: ${bytes(report.peak.bytes.total)} in the ${report.peak.phase} phase.`,
     }),
     largest,
   );

@@ -3,11 +3,11 @@ import { bytes, choice, dollars, element, number, percent, seconds, table, tick 
 import { chartPanel, section } from "../panel.js";
 
 const measures = [
-  { name: "time of a step", key: "step_time_s", of: (plan) => plan.step_time_s, format: seconds },
-  { name: "memory of a GPU", key: "memory_bytes", of: (plan) => plan.memory_per_gpu_bytes.total, format: bytes },
-  { name: "cost of a step", key: "usd_per_step", of: (plan) => plan.usd_per_step, format: dollars },
+  { name: "step time", key: "step_time_s", of: (plan) => plan.step_time_s, format: seconds },
+  { name: "peak GPU memory", key: "memory_bytes", of: (plan) => plan.memory_per_gpu_bytes.total, format: bytes },
+  { name: "cost per step", key: "usd_per_step", of: (plan) => plan.usd_per_step, format: dollars },
   {
-    name: "energy of a step",
+    name: "energy per step",
     key: "joules_per_step",
     of: (plan) => plan.joules_per_step,
     format: (value) => `${number(value)} J`,
@@ -57,7 +57,7 @@ function planPanel(report) {
     );
   const status = element("p", { class: "note", role: "status" });
   const rows = () => [
-    ["rank", "plan", ...shown.map(({ key }) => key), "in front", "fits", "why it is no better"],
+    ["rank", "plan", ...shown.map(({ key }) => key), "on Pareto front", "fits", "why slower"],
     left().map((plan) => [
       plan.rank,
       (plan.hardware ? `${plan.hardware}: ` : "") + plan.plan,
@@ -91,12 +91,12 @@ function planPanel(report) {
         },
       ),
       ...filters,
-      tick("only the front", front, (on) => {
+      tick("Pareto front only", front, (on) => {
         front = on;
         update();
       }),
       report.do_not_fit.length
-        ? tick("also what does not fit", unfit, (on) => {
+        ? tick("include plans that do not fit", unfit, (on) => {
             unfit = on;
             update();
           })
@@ -165,7 +165,7 @@ function planPanel(report) {
           `${bytes(best.memory_per_gpu_bytes.total)} of ${bytes(best.memory_per_gpu_bytes.capacity)}.`,
       )
     : null;
-  return [advice, panel, status, table("The front", ...frontOf(plans, shown))];
+  return [advice, panel, status, table("Pareto front", ...frontOf(plans, shown))];
 }
 
 const frontOf = (plans, shown) => [

@@ -10,7 +10,7 @@ export function settings(scenario, id) {
     one.default ? "default" : "stated",
   ]);
   return rows?.length
-    ? section(id, "Scenario", table("Resolved settings", ["of", "setting", "value", "from"], rows, 500))
+    ? section(id, "Scenario", table("Resolved settings", ["part", "setting", "value", "origin"], rows, 500))
     : null;
 }
 
@@ -29,7 +29,7 @@ export function provenance(scenario, id) {
   return section(
     id,
     "Provenance",
-    element("p", {}, `The prediction rests on ${counted(constants.length, "constant")}: ${counts}.`),
+    element("p", {}, `Model constants: ${constants.length} (${counts}).`),
     element(
       "details",
       {},

@@ -7,7 +7,7 @@ export const roofline = (scenario, id) =>
     id,
     "Roofline",
     figurePanel(scenario.figures?.roofline, {
-      title: "Operators beneath the roofs of their GPU",
-      note: "Operators of one name in a step together; as large as their share of the operators' time.",
+      title: "Roofline of the step's operators",
+      note: "One point per operator name; its size is its share of operator time.",
     }),
   );

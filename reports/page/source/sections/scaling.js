@@ -15,8 +15,8 @@ export function scaling(scenario, id) {
     title: "Scaling by number of GPUs",
     note:
       `${data.kept}: the work of a GPU stays the same, so an ideal network keeps the time as it is. ` +
-      (data.fidelity === "estimate" ? "These are estimates, as if no two transfers met. " : "") +
-      (data.not_predicted.length ? `Beneath: ${counted(data.not_predicted.length, "reason")} for missing points.` : ""),
+      (data.fidelity === "estimate" ? "Estimates ignore contention between transfers. " : "") +
+      (data.not_predicted.length ? `Missing points: ${counted(data.not_predicted.length, "reason")} below.` : ""),
   });
   const missing = data.not_predicted.length
     ? element(
@@ -38,7 +38,7 @@ export const servers = (scenario, id) =>
     id,
     "Parameter server against ring",
     figurePanel(scenario.figures?.servers, {
-      title: "Time of a step by parameter servers over that by a ring",
+      title: "Step time: parameter server ÷ ring",
       note: "Above 1 the ring is faster, below 1 the servers are.",
     }),
   );

@@ -13,7 +13,7 @@ function tornado({ explanation, figures }) {
   const [first] = explanation.sensitivities;
   const by = first && Math.round((first.scale - 1) * 100);
   return figurePanel(figures?.sensitivities, {
-    title: "What each resource is worth",
+    title: "Sensitivity",
     note: `Change of the time when one resource is ${by} % faster or slower.${basis(explanation)}`,
   });
 }
@@ -22,13 +22,13 @@ function remediesPanel({ explanation, figures }) {
   const known = explanation.remedies.filter((one) => one.speedup !== undefined);
   return [
     figurePanel(figures?.remedies, {
-      title: "What would help, each by itself",
-      note: `Change of the speed, without regard to what it does to the training's result.${basis(explanation)}`,
+      title: "Single changes",
+      note: `Change of the speed; effects on convergence are ignored.${basis(explanation)}`,
     }),
     known.length
       ? table(
           "Changes and their settings",
-          ["change", "settings", "times the speed", "time_s", "fits"],
+          ["change", "settings", "speed-up", "time_s", "fits"],
           known.map((one) => [one.change, one.set.join(" "), one.speedup, one.time_s, one.fits]),
         )
       : null,
@@ -43,13 +43,13 @@ export function sensitivities(scenario, id) {
     ? element(
         "details",
         {},
-        element("summary", {}, "What is not possible here"),
+        element("summary", {}, "Infeasible changes"),
         table(
-          "What is not possible here",
+          "Infeasible changes",
           ["change", "why"],
           impossible.map((one) => [one.change, one.why_not]),
         ),
       )
     : null;
-  return section(id, "What it depends on", tornado(scenario), remediesPanel(scenario), details);
+  return section(id, "Sensitivity and changes", tornado(scenario), remediesPanel(scenario), details);
 }

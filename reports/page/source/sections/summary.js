@@ -6,7 +6,7 @@ export const parts = {
   compute: "compute",
   exposed_communication: "exposed communication",
   pipeline_bubble: "pipeline bubble",
-  data_stall: "waiting for data",
+  data_stall: "data stall",
   host_overhead: "host overhead",
   optimizer: "optimizer",
 };
@@ -26,22 +26,22 @@ export const timeOf = (scenario) =>
 function verdict(scenario) {
   const { result, explanation } = scenario;
   const sentences = [];
-  if (result?.memory_per_gpu_bytes?.fits === false) sentences.push("It does not fit into memory.");
+  if (result?.memory_per_gpu_bytes?.fits === false) sentences.push("It does not fit in memory.");
   if (result?.breakdown_s) {
     const [most] = Object.entries(result.breakdown_s).sort((a, b) => b[1] - a[1]);
     sentences.push(`${percent(most[1] / result.step_time_s)} of a step is ${parts[most[0]]}.`);
   }
-  if (explanation?.bottleneck) sentences.push(`What bounds it: ${explanation.bottleneck}.`);
+  if (explanation?.bottleneck) sentences.push(`Bottleneck: ${explanation.bottleneck}.`);
   const best = explanation?.remedies.find((remedy) => remedy.speedup > 1.005 && remedy.fits);
   if (best)
-    sentences.push(`The change that would gain most: ${best.change} (${number(best.speedup)} times the speed).`);
+    sentences.push(`Largest single gain: ${best.change} (${number(best.speedup)}x).`);
   return sentences.length ? element("p", { class: "verdict" }, sentences.join(" ")) : null;
 }
 
 function cards(scenario) {
   const { result } = scenario;
-  const range = `likely ${seconds(result.uncertainty.low_s)} to ${seconds(result.uncertainty.high_s)}`;
-  const made = [card(result.step_time_s === undefined ? "Time" : "Time of a step", seconds(timeOf(scenario)), range)];
+  const range = `90 % interval ${seconds(result.uncertainty.low_s)} to ${seconds(result.uncertainty.high_s)}`;
+  const made = [card(result.step_time_s === undefined ? "Time" : "Step time", seconds(timeOf(scenario)), range)];
   if (result.samples_per_second !== undefined) {
     const tokens = result.tokens_per_second ? `${count(result.tokens_per_second)} tokens/s` : null;
     made.push(card("Throughput", `${count(result.samples_per_second)} samples/s`, tokens));
@@ -51,7 +51,7 @@ function cards(scenario) {
     const memory = result.memory_per_gpu_bytes;
     made.push(
       card(
-        "Memory of the fullest GPU",
+        "Peak GPU memory",
         bytes(memory.total),
         `${memory.fits ? "fits" : "does not fit"}: ${bytes(memory.capacity)}`,
         !memory.fits,
@@ -59,12 +59,12 @@ function cards(scenario) {
     );
   }
   if (scenario.gpus > 1) made.push(card("GPUs", number(scenario.gpus)));
-  const likely = (range, format) => (range ? `likely ${format(range.low)} to ${format(range.high)}` : null);
+  const interval = (range, format) => (range ? `90 % interval ${format(range.low)} to ${format(range.high)}` : null);
   if (result.time_to_train_s) {
-    made.push(card("Training", seconds(result.time_to_train_s), likely(result.training?.time_to_train_s, seconds)));
+    made.push(card("Training", seconds(result.time_to_train_s), interval(result.training?.time_to_train_s, seconds)));
   }
   if (result.cost !== null && result.cost !== undefined) {
-    made.push(card("Cost", dollars(result.cost), likely(result.training?.cost, dollars)));
+    made.push(card("Cost", dollars(result.cost), interval(result.training?.cost, dollars)));
   }
   if (result.bus_bandwidth)
     made.push(card("Bus bandwidth", `${number(result.bus_bandwidth / 1e9)} GB/s`, result.chosen_algorithm));

@@ -142,7 +142,7 @@ function sweepPanel(sweep) {
       ...axes
         .filter((axis) => axis !== x && axis !== y)
         .map((axis) =>
-          choice(words(axis.key), [["", "the best"], ...axis.labels.map((label, i) => [i, label])], "", (value) => {
+          choice(words(axis.key), [["", "best"], ...axis.labels.map((label, i) => [i, label])], "", (value) => {
             held.set(axis, value === "" ? undefined : Number(value));
             panel.update();
           }),
@@ -179,7 +179,7 @@ function sweepPanel(sweep) {
           })
         : null,
       fits?.values.includes(false)
-        ? tick("only what fits", false, (on) => {
+        ? tick("only points that fit", false, (on) => {
             onlyFits = on;
             panel.update();
           })
@@ -210,7 +210,7 @@ function bestTable(sweep, axes, measures) {
     .slice(0, 10);
   const told = measures.filter(({ key }) => /step_time|samples_per|mfu|memory|cost|\.time_s|bus_band/.test(key));
   return table(
-    `The best ten by ${words(measure.key)}`,
+    `Ten best by ${words(measure.key)}`,
     [...axes.map(({ key }) => key), ...told.map(({ key }) => key)],
     rows.map((i) => [...axes.map((axis) => axis.labels[axis.rows[i]]), ...told.map(({ values }) => values[i])]),
   );
@@ -226,7 +226,7 @@ function failures(errors) {
     {},
     element("summary", {}, `${counted(all, "point")} without a prediction`),
     table(
-      "Why points have no prediction",
+      "Points without a prediction",
       ["points", "why"],
       [...reasons].sort((a, b) => b[1] - a[1]).map(([why, n]) => [n, why]),
     ),
@@ -244,8 +244,8 @@ export function sweeps(all, id) {
         panel ? bestTable(sweep, axes, measures) : null,
         failures(errors),
         figurePanel(sweep.servers_against_rings, {
-          title: `Servers over rings: ${sweep.name}`,
-          note: "Time by servers ÷ time by the other way: blue cells with a dot are faster by servers, red ones slower.",
+          title: `Parameter servers against rings: ${sweep.name}`,
+          note: "Time with servers ÷ time without. Blue with a dot: servers are faster; red: slower.",
         }),
       ];
     }),

@@ -6,17 +6,17 @@ import { section } from "../panel.js";
 export function topology({ links: uses, figures }, id) {
   if (!uses) return null;
   const busiest = [...uses.links].sort((a, b) => b.busiest_share - a.busiest_share);
-  const note = `Share of ${seconds(uses.time_s)} in which a link carries data${uses.nodes > 1 ? `; of ${uses.nodes} machines the busiest` : ""}.`;
+  const note = `Link utilisation over ${seconds(uses.time_s)}${uses.nodes > 1 ? `, busiest of ${uses.nodes} nodes` : ""}.`;
   return section(
     id,
     "Topology",
     figurePanel(figures.links, {
-      title: "Links over the time",
-      note: "The darker, the more of the bandwidth is used.",
+      title: "Link utilisation over time",
+      note: "Darker: higher utilisation.",
     }),
     element("p", { class: "note" }, note),
     table(
-      "Links of a machine, and how busy they are",
+      "Links of a node",
       ["link", "kind", "links", "bandwidth_bytes_per_second", "busiest_bytes", "mean share", "busiest share"],
       busiest.map((link) => [
         link.name,

@@ -1,0 +1,83 @@
+#include "reports/result/communication_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "model/base/format.hpp"
+#include "reports/print/names.hpp"
+#include "reports/print/number.hpp"
+#include "reports/print/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// "communication/compute 0.45 (rule of thumb 0.31)".
+std::string ratio_text(const CommunicationRatio& ratio, bool verbose) {
+  std::string text = fmt::format("communication/compute {:.3g} (rule of thumb {:.3g})", ratio.simulated, ratio.formula);
+  if (verbose) {
+    text += fmt::format(". Rule of thumb: {}; it leaves out {}", communication_ratio_formula,
+                        communication_ratio_leaves_out);
+  }
+  return text;
+}
+
+/// "bucket 160 MB (megatron)".
+std::string bucket_text(const TrainResult::Buckets& buckets) {
+  return fmt::format("bucket {} ({})", is_finite(buckets.size) ? format_bytes(buckets.size) : "unlimited",
+                     buckets.rule);
+}
+
+}  // namespace
+
+std::string communication_section(const TrainResult& train, bool verbose) {
+  if (train.communication.empty()) return "";
+  const bool chosen =
+      std::ranges::any_of(train.communication, [](const auto& row) { return !row.second.algorithm.empty(); });
+  TextTable table(verbose ? "lrrrrl" : "lrrrl");
+  const auto add = [&](const std::string& name, Seconds total, const std::string& hidden, const std::string& exposed,
+                       Bytes sent, const std::string& algorithm) {
+    std::vector<std::string> row = {name, format_seconds(total), exposed, sent > Bytes(0.0) ? format_bytes(sent) : "",
+                                    algorithm};
+    if (verbose) row.insert(row.begin() + 2, hidden);
+    table.add_row(std::move(row));
+  };
+  std::vector<std::string> header = {"", "total", "exposed", "sent per GPU", chosen ? "algorithm" : ""};
+  if (verbose) header.insert(header.begin() + 2, "hidden");
+  table.add_row(std::move(header));
+  for (const auto& [collective, time] : train.communication) {
+    const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
+    add(collective, time.total, format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)),
+        format_seconds(time.exposed), time.sent, time.algorithm);
+    if (!verbose || collective != inside_layers || train.inside_layers.size() < 2) continue;
+    for (const auto& [name, traffic] : train.inside_layers) add("  " + name, traffic.alone, "", "", traffic.sent, "");
+  }
+  std::string notes = train.buckets ? bucket_text(*train.buckets) : "";
+  if (train.communication_to_compute) {
+    notes += (notes.empty() ? "" : " · ") + ratio_text(*train.communication_to_compute, verbose);
+  }
+  return "\nCommunication\n" + table.text(page_indent) + (notes.empty() ? "" : paragraph(notes));
+}
+
+std::string server_section(const TrainResult& train) {
+  if (!train.parameter_server) return "";
+  const ParameterServerResult& p = *train.parameter_server;
+  TextTable table("ll");
+  table.add_row({"imbalance", fmt::format("largest shard {:.2f} x the mean", p.imbalance)});
+  table.add_row({"utilisation", fmt::format("busiest link {} · busiest server CPU {}",
+                                            format_percent(p.link_utilisation), format_percent(p.cpu_utilisation))});
+  table.add_row({"lower bounds", fmt::format("compute {} · link {} · server {}", format_seconds(p.compute_bound),
+                                             format_seconds(p.link_bound), format_seconds(p.server_bound))});
+  if (p.staleness) {
+    const ParameterServerResult::Staleness& s = *p.staleness;
+    table.add_row({"staleness", fmt::format("mean {:.1f} · p50 {:.0f} · p90 {:.0f} · p99 {:.0f} · max {:.0f} updates",
+                                            s.mean, s.p50, s.p90, s.p99, s.max)});
+  }
+  return fmt::format("\nParameter servers: {}, {}\n", counted(p.workers, "worker"), counted(p.servers, "server")) +
+         table.text(page_indent);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,17 @@
+// Collectives and parameter servers of a step, as text.
+#pragma once
+
+#include <string>
+
+#include "model/result.hpp"
+
+namespace foretrain {
+
+/// Collectives by their time; `verbose` adds hidden times and the collectives inside layers one by one. Empty where
+/// nothing is sent.
+std::string communication_section(const TrainResult& train, bool verbose);
+
+/// Empty without parameter servers.
+std::string server_section(const TrainResult& train);
+
+}  // namespace foretrain
