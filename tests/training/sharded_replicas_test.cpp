@@ -146,20 +146,3 @@ TEST_CASE("copies of a shard reduce on a stream of their own, after the scatter"
   step.lanes.front().chunks.push_back(chunk);
   CHECK(uncontended_times(step).synchronised.value() == Approx(5.5));
 }
-
-TEST_CASE("compute of a step with sharded weights is that of all its micro-batches") {
-  const auto compute =
-      [](int micro_batches) {
-        const Result result = estimate(load_scenario_text(R"(
-cluster: { node: dgx-a100-80gb }
-workload:
-  train:
-    model: { family: gpt, layers: 8, hidden: 2048, heads: 16, vocabulary: 51200, sequence: 1024 }
-    micro_batch: 8
-    precision: bf16
-    global_batch: )" + std::to_string(64 * micro_batches) + "\nplan: { zero: 3 }\n",
-                                                          "sharded.yaml"));
-        return result.train()->breakdown.compute.value();
-      };
-  CHECK(compute(4) == Approx(4.0 * compute(1)).epsilon(0.02));
-}

@@ -152,14 +152,6 @@ TEST_CASE("ranks that have fewer micro-batches compute so much less") {
   CHECK(breakdown.exposed_communication.value() == Approx(3.0));
 }
 
-TEST_CASE("a loader slower than the step stalls it for the difference") {
-  Step step = data_parallel_step(1, 1.0, 1.0, 0.0, false);
-  step.loader_interval = Seconds(5.0);
-  const Breakdown breakdown = uncontended_use(step).breakdown;
-  CHECK(breakdown.total().value() == Approx(5.0));
-  CHECK(breakdown.data_stall.value() == Approx(3.0));
-}
-
 TEST_CASE("all forward passes first: as long as one forward, one backward, and no shorter bubble") {
   // GPipe idles for (p - 1) forward and backward passes as 1F1B does; what it costs is memory.
   Step step = pipeline_step(alternating, 4, 1, 12);

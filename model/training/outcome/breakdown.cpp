@@ -50,10 +50,9 @@ Segment parts_of(const Block& block, Seconds took) {
 
 /// A lane from the step's beginning to its end, each moment once.
 struct LaneTime {
-  Segment passes;  ///< forward and backward
-  /// Its kernels rest, and not because their host has not dispatched them yet: before the last backward pass of all
-  /// lanes has ended, and after.
-  std::vector<Interval> between_passes, after_passes;
+  Segment passes;              ///< forward and backward
+  std::vector<Interval> idle;  ///< its kernels rest, and not because their host has not dispatched them yet
+  Seconds between_passes;      ///< idle before the last backward pass of all lanes has ended
 };
 
 LaneTime time_of(const StepGraph& graph, const Execution& execution, std::size_t lane) {
@@ -76,8 +75,8 @@ LaneTime time_of(const StepGraph& graph, const Execution& execution, std::size_t
   Seconds passed;
   for (const TaskId task : graph.last_backward) passed = std::max(passed, execution.finish[at_index(task)]);
   const auto add_idle = [&](Seconds from, Seconds to) {
-    if (from < std::min(to, passed)) time.between_passes.push_back({from, std::min(to, passed)});
-    if (std::max(from, passed) < to) time.after_passes.push_back({std::max(from, passed), to});
+    if (from < to) time.idle.push_back({from, to});
+    time.between_passes += std::max(std::min(to, passed) - from, Seconds(0.0));
   };
   Seconds at;
   for (const auto& [start, end, block] : works) {
@@ -151,8 +150,8 @@ std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const 
     const Block& block = graph.graph.block_of(task);
     if (resource.kind != Resource::Kind::device_stream || !(block.uncontended > Seconds(0.0))) continue;
     const bool of_passes = graph.graph.tasks()[at_index(task)].resource == graph.compute[at_index(resource.lane)];
-    if (block.category == Category::communication) {  // all ranks wait for each other
-      add(task, *table.try_emplace(block.name).first);
+    if (task == graph.synchronised) {
+      add(task, *table.try_emplace("gradient norm").first);
     } else if (!of_passes && std::cmp_equal(resource.lane, lane)) {
       add(task, *table.try_emplace("compression kernels").first);
     }
@@ -168,15 +167,15 @@ Seconds exposed_in(const CommunicationTable& table) {
 
 /// What of a lane's idle time between passes is not spent on collectives inside layers.
 Seconds idle_for_others(const Step& step, const StepGraph& graph, const Execution& execution, std::size_t lane) {
-  const std::vector<Interval> idle = time_of(graph, execution, lane).between_passes;
+  const LaneTime time = time_of(graph, execution, lane);
   const auto is_inside = [&](const StepGraph::Transfer& t) {
     return is_inside_layers(step.transfers[at_index(t.transfer)].kind);
   };
-  if (std::ranges::none_of(graph.transfers, is_inside)) return length_of(idle);
+  if (std::ranges::none_of(graph.transfers, is_inside)) return time.between_passes;
   CommunicationTable table;
   const std::vector<Interval> moving = moving_on(step, graph, execution, lane, table);
-  add_exposed(idle, moving);
-  return length_of(idle) - table[inside_layers].exposed;
+  add_exposed(time.idle, moving);
+  return time.between_passes - table[inside_layers].exposed;
 }
 
 /// What a lane would be idle for others between passes if activations and updated weights moved in no time, as far as
@@ -256,15 +255,17 @@ TimeUse time_use(const Step& step, const StepGraph& graph, const Execution& exec
   TimeUse use;
   CommunicationTable& table = use.communication;
   const std::vector<Interval> moving = moving_on(step, graph, execution, lane, table);
-  add_exposed(time.between_passes, moving);
+  add_exposed(time.idle, moving);
+  const Seconds idle = length_of(time.idle) - bubble + (end - execution.makespan);
+  const Seconds awaited = std::max(idle - step.slowest_replica, Seconds(0.0));
   // A bubble is idle in any case, also while something moves.
-  const Seconds awaited = length_of(time.between_passes) - bubble;
   const double counted = exposed_in(table) > awaited ? awaited / exposed_in(table) : 1.0;
   for (auto& [name, row] : table) row.exposed *= counted;
-  add_exposed(time.after_passes, moving);
-  const Seconds idle = awaited + length_of(time.after_passes) + (end - execution.makespan);
-  const Seconds others = beyond_rounding(idle - exposed_in(table), whole);
-  if (others > Seconds(0.0)) table["waiting for other ranks"] = {others, others};
+  const auto add_waiting = [&table](const char* name, Seconds waited) {
+    if (waited > Seconds(0.0)) table[name] = {waited, waited};
+  };
+  add_waiting("waiting for other ranks", beyond_rounding(awaited - exposed_in(table), whole));
+  add_waiting("waiting for the slowest replica", step.slowest_replica);
 
   Breakdown& breakdown = use.breakdown;
   breakdown.compute = time.passes.compute + step.loader_device;
