@@ -232,7 +232,7 @@ std::string constants_section(const Result& result, bool verbose) {
     if (counts[i] > 0) of_kinds += fmt::format("{}{} {}", of_kinds.empty() ? "" : ", ", counts[i], kinds[i]);
   }
   const std::string title = fmt::format("Model constants: {} ({})", result.provenance.size(), of_kinds);
-  if (!verbose) return heading(title);
+  if (!verbose) return heading(wrap(title, page_width(), 2));
   TextTable table("lrll");
   for (const Constant& c : result.provenance) {
     table.add_row({c.name, constant_value(c), std::string(name(c.kind)), c.source});
@@ -246,7 +246,7 @@ std::string framework_section(const Result& result, bool verbose) {
   if (train == nullptr || train->traits.empty()) return "";
   const auto assumed = std::ranges::count(train->traits, Trait::From::assumed, &Trait::from);
   const std::string title = fmt::format("Framework settings: {} of {} at default", assumed, train->traits.size());
-  if (!verbose) return title + " (--verbose lists all)\n";
+  if (!verbose) return wrap(title + " (--verbose lists all)", page_width(), 2) + "\n";
   static constexpr std::array<std::string_view, names_of<Trait::From>.size()> origins = {"stated", "framework",
                                                                                          "default", "--set"};
   TextTable table("llll");

@@ -30,7 +30,9 @@ TEST_CASE("A report says of a scenario what predict, explain and memory say, twi
   CHECK(text_of_file(one) == text_of_file(two));
   const nlohmann::json data = data_of_page(one), part = data["scenarios"][0];
   CHECK(data["title"] == "small step");
-  CHECK(part["result"] == nlohmann::json::parse(run_program({"predict", scenario, "--json"}).output));
+  nlohmann::json predicted = nlohmann::json::parse(run_program({"predict", scenario, "--json"}).output);
+  predicted.erase("resolved");  // the page has a section of its own for them
+  CHECK(part["result"] == predicted);
   CHECK(part["memory"] == nlohmann::json::parse(run_program({"memory", scenario, "--json"}).output));
   const nlohmann::json explained = nlohmann::json::parse(run_program({"explain", scenario, "--json"}).output);
   CHECK(part["explanation"]["sensitivities"] == explained["sensitivities"]);
