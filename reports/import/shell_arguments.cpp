@@ -158,42 +158,24 @@ class Script {
   std::string read_word() {
     std::string word;
     const std::size_t start = in_.at;
-    while (!in_.done()) {
+    std::size_t opened = start;
+    char quote = '\0';
+    for (; !in_.done(); require_short(word, start)) {
       const char c = in_.peek();
-      require_short(word, start);
-      if (std::isspace(static_cast<unsigned char>(c)) != 0 || c == ';' || c == '&' || c == '|') break;
-      if (c == ')' || c == '(') break;
-      if (in_.take("\\\r\n") || in_.take("\\\n")) break;
-      if (c == '$') {
+      const bool ends = std::isspace(static_cast<unsigned char>(c)) != 0 || std::string_view(";&|()").find(c) < 5;
+      if (quote == '\0' && (ends || in_.take("\\\r\n") || in_.take("\\\n"))) break;
+      if (c == quote || (quote == '\0' && (c == '"' || c == '\''))) {
+        quote = c == quote ? '\0' : c;
+        opened = in_.at++;
+      } else if (c == '$' && quote != '\'') {
         word += expand(in_, variables_);
-      } else if (c == '"' || c == '\'') {
-        word += read_quoted(c);
-      } else if (c == '\\' && in_.at + 1 < in_.text.size()) {
-        word += in_.peek(1);
-        in_.at += 2;
       } else {
-        word += c;
-        ++in_.at;
+        if (c == '\\' && quote != '\'' && in_.at + 1 < in_.text.size()) ++in_.at;
+        word += in_.text[in_.at++];
       }
     }
+    if (quote != '\0') throw ScenarioError(place(opened), "", "a quote that is not closed", "a closing quote");
     return word;
-  }
-
-  std::string read_quoted(char quote) {
-    const std::size_t start = in_.at++;
-    std::string text;
-    while (in_.peek() != quote) {
-      require_short(text, start);
-      if (in_.done()) throw ScenarioError(place(start), "", "a quote that is not closed", "a closing quote");
-      if (quote == '"' && in_.peek() == '$') {
-        text += expand(in_, variables_);
-        continue;
-      }
-      if (quote == '"' && in_.peek() == '\\' && in_.at + 1 < in_.text.size()) ++in_.at;
-      text += in_.text[in_.at++];
-    }
-    ++in_.at;
-    return text;
   }
 
   void use_word(const std::string& word, std::size_t start) {

@@ -126,20 +126,3 @@ TEST_CASE("what is fused uses the memory alone: a kernel's share of the bandwidt
   const Seconds of_memory = alone.share.bandwidth * alone.device + added;
   CHECK(fused.share.bandwidth == Approx(of_memory / fused.device));
 }
-
-TEST_CASE("a graph of a layer's part is launched once wherever that part begins, what is in none by itself") {
-  // Attention's two, one by itself, two routers, two by themselves, attention again.
-  std::vector<Operator> ops(8, two_layers().front());
-  using enum LayerPart;
-  const LayerPart parts[] = {attention, attention, rest, router, router, experts, rest, attention};
-  for (std::size_t i = 0; i < ops.size(); ++i) ops[i].part = parts[i];
-  const auto costs = [&](GraphedParts graphed, int graphs, int kernels) {
-    const LaunchTotals totals = launch_totals(ops, ExecutionMode::eager, graphed, machine().gpu, machine().calibration);
-    CHECK(totals.kernels == kernels);
-    CHECK(totals.host.value() == Approx((graphs * host().graph_launch_us + kernels * host().dispatch_us) * 1e-6));
-  };
-  costs(GraphedParts::none, 0, 8);
-  costs(GraphedParts::attention, 2, 5);
-  costs(GraphedParts::router, 1, 6);
-  costs(GraphedParts::attention_and_router, 3, 3);
-}

@@ -67,23 +67,6 @@ TEST_CASE("One file per sample costs a lookup and the data; an archive its bytes
   CHECK(two.batch.disk > 3.0 * one.batch.disk);  // the arm goes between two archives every 128 KiB
 }
 
-TEST_CASE("Opening a file on a server costs round trips, also where its data are in memory") {
-  // Three round trips of 200 us; then the data: 100 us, another round trip, and of the server 20 us for 4 KiB and the
-  // rest at 1.18 GB/s.
-  const std::string nfs = "workers: 1, storage: nfs-10g, dataset: { sample: 100 KB, samples: 1000 }";
-  CHECK(loader(nfs).batch.wait.value() == Approx(10 * (3 * 200e-6 + 300e-6)).epsilon(1e-6));
-  const double served = 20e-6 + (100e3 - 4096) / 1.18e9;
-  CHECK(loader(nfs).batch.disk.value() == Approx(10 * served));
-  const LoaderPipeline warm = loader(nfs + ", epoch: warm");
-  CHECK(warm.hit_share == 1.0);
-  CHECK(warm.batch.wait.value() == Approx(10 * 3 * 200e-6));
-  CHECK(warm.batch.disk.value() == 0.0);
-  // Machines share the server: four of them, a quarter of its bandwidth each.
-  LoaderUse four;
-  four.machines = 4;
-  CHECK(loader(nfs, 10.0, four).batch.disk.value() == Approx(4 * 10 * served));
-}
-
 TEST_CASE("A mapped file is read fault by fault, as much ahead as the storage reads") {
   // 1 MiB of an archive, in windows of 128 KiB: eight requests, each waits for the flash and moves its bytes.
   const LoaderPipeline mapped =

@@ -192,17 +192,6 @@ TEST_CASE("An engine's product in nvfp4 fills one multiprocessor a tile, unsplit
   CHECK((time(tall) - held).value() * 1e6 == Approx(9 * 14.4 / 2).epsilon(1e-3));
 }
 
-TEST_CASE("Each part of a split product writes and reads the result once through the L2") {
-  // 64 x 16 is one tile of the smallest shape, split over ten multiprocessors: ten parts of 2 x 64 x 16 x 4 bytes at
-  // 10 TB/s, 8.192 ns; at half of that rate as much again.
-  Machine m = simple();
-  const Matmul product{.m = 64, .n = 16, .k = 1'000'000};
-  const Seconds fast = m.time(product, Precision::fp32);
-  m.gpu.l2_bandwidth = BytesPerSecond(5e12);
-  const Seconds slow = m.time(product, Precision::fp32);
-  CHECK((slow - fast).value() * 1e9 == Approx(8.192).epsilon(1e-3));
-}
-
 TEST_CASE("Experts' products fill waves together, and each loses half a tile of rows") {
   // Ten of 128 rows and 128 columns: a batch of equal ones takes one wave of 128 × 128. Where rows differ, tiles of
   // 64 × 64 lose least: 10 · 2.5 · 2 = 50, five waves of a quarter of the work, 1.25 times as long; more is lost by
@@ -234,17 +223,4 @@ TEST_CASE("Where warp groups multiply, tiles of 192 x 192 fill a wave, and no ti
   // CUDA cores multiply as they do everywhere: one wave of 128 x 128 with a start of 2 us, as in the case above.
   CHECK(with_tensor_cores(9.0).time(Matmul{.m = 1280, .n = 128, .k = 10000}, Precision::fp32).value() * 1e6 ==
         Approx(327.68 + 56.975 / 2 + 2 + 3).epsilon(1e-3));
-}
-
-TEST_CASE("Instructions with tensor memory wait for shared memory where tiles are narrow, and lose nothing else") {
-  // 10 tiles of 128 x 64: 128 · 64 / 256 = 32 clocks of arithmetic for a k of 1. Read: (128 + 64) · 2 B at 128 B a
-  // clock is 3 clocks, so that nothing changes until arithmetic is sixteen times as fast: 2 clocks, and 3 of reading.
-  Machine m = with_tensor_cores(10.0);
-  m.calibration.matmul.tile_loss = 50.0;
-  const Matmul work{.m = 1280, .n = 64, .k = 100'000};
-  const double traffic = ((1280.0 + 64.0) * 100'000 + 1280 * 64) * 2e-6;  // us
-  const double clock = 512e-6;                                            // us
-  CHECK(m.time(work, Precision::bf16).value() * 1e6 == Approx(3.2e6 * clock + 0.75 * traffic + 7).epsilon(1e-3));
-  m.gpu.tensor_rate[bf16] = FlopsPerSecond(160e12);
-  CHECK(m.time(work, Precision::bf16).value() * 1e6 == Approx(traffic + 0.75 * 3e5 * clock + 7).epsilon(1e-3));
 }

@@ -177,23 +177,6 @@ TEST_CASE("Strides of a power of two use few sets") {
   CHECK(memory_walk_cost(walk, round_cpu()).bound == "L2");
 }
 
-TEST_CASE("Random single reads and bursts") {
-  MemoryWalk walk = in_order(64 * mib);
-  walk.pattern = WalkPattern::random;
-  // Ten fill buffers over 100 ns; the L3 holds one of eight lines and serves it in 2 ns (64 B at 32 GB/s).
-  const double shares = 8.0 / 64.0, l2 = 0.5 / 64.0, l1 = 32.0 / 65536.0;
-  const double expected = (1.0 - shares) * 10.0 + (shares - l2) * 2.0 + (l2 - l1) * 1.0;
-  CHECK(nanoseconds(walk) == Approx(expected).epsilon(1e-3));
-  // In bursts of a page the lines behind the first are prefetched: 5 ns each from memory.
-  MemoryWalk burst = walk;
-  burst.burst = Bytes(4 * kib);
-  CHECK(nanoseconds(burst) == Approx((1.0 - shares) * 5.0 + (shares - l2) * 2.0 + (l2 - l1) * 1.0).epsilon(1e-3));
-  // A pair of lines for a single read is half wasted; a burst uses both.
-  Cpu pairs = round_cpu();
-  pairs.hierarchy->fetch = Bytes(128.0);
-  CHECK(nanoseconds(walk, pairs) >= 1.9 * nanoseconds(burst, pairs) - 0.2);
-}
-
 TEST_CASE("Direction and alignment") {
   MemoryWalk walk = in_order(16 * mib);
   MemoryWalk backward = walk, alternating = walk;

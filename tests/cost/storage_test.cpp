@@ -114,19 +114,6 @@ TEST_CASE("Reading on and on through the page cache keeps two windows of read-ah
   CHECK(disk_cost(far, pattern).bandwidth.value() == Approx(7e9));
 }
 
-TEST_CASE("Sequential readers that share a disk make its arm go between them") {
-  const Storage disk = catalogue("hdd-7200");
-  DiskPattern pattern;
-  pattern.order = AccessOrder::sequential;
-  pattern.block = Bytes(1048576.0);
-  // One reader: the middle zone, (255 + 120) / 2 MB/s. Two: every 128 KiB cost a positioning as well.
-  CHECK(disk_cost(disk, pattern).bandwidth.value() == Approx(187.5e6));
-  pattern.streams = 2;
-  const Seconds window = disk.read_ahead / BytesPerSecond(187.5e6) + positioning_time(disk, 2);
-  CHECK(disk_cost(disk, pattern).bandwidth.value() == Approx((disk.read_ahead / window).value()));
-  CHECK(disk_cost(disk, pattern).bandwidth.value() < 0.1 * 187.5e6);
-}
-
 TEST_CASE("A server's bandwidth is shared by its clients") {
   Storage nfs = catalogue("nfs-10g");
   const DiskPattern pattern = random_reads(64, Bytes(1048576.0));
@@ -147,15 +134,4 @@ TEST_CASE("The page cache of a second epoch") {
   CHECK(page_cache_share(Bytes(1.0), Bytes(2.0), false) == 0.0);
   CHECK(page_cache_share(Bytes(0.0), Bytes(2.0), true) == 0.0);
   CHECK(page_cache_share(Bytes(-1.0), Bytes(2.0), true) == 0.0);
-}
-
-TEST_CASE("What is written slows down inwards as what is read does") {
-  // Inside a quarter of the outermost tracks' pace, whichever way: 200 and 50 MB/s, 160 and 40 MB/s.
-  Storage disk = catalogue("hdd-7200");
-  disk.read_bandwidth = BytesPerSecond(200e6);
-  disk.inner_bandwidth = BytesPerSecond(50e6);
-  disk.write_bandwidth = BytesPerSecond(160e6);
-  CHECK(zone_bandwidth(disk, 0.0).value() == Approx(200e6));  // of reading, where nothing is said
-  CHECK(zone_bandwidth(disk, 1.0, true).value() == Approx(40e6));
-  CHECK(zone_bandwidth(disk, 0.5, true).value() == Approx(100e6));
 }

@@ -194,30 +194,3 @@ TEST_CASE("every step of every collective as a flow gives what whole phases give
     }
   }
 }
-
-TEST_CASE("buckets are as large as the trainer makes them") {
-  using Buckets = TrainResult::Buckets;
-  const auto buckets = [](const std::vector<std::string>& overrides) -> Buckets {
-    return train(overrides, Fidelity::estimate).buckets.value();
-  };
-  const auto by = [&](const std::string& rule, std::vector<std::string> overrides) {
-    overrides.push_back("plan.sync.bucket=" + rule);
-    return buckets(overrides);
-  };
-  // Megatron: 40 million parameters up to 40 replicas, then a million for each; 4 bytes a gradient.
-  CHECK(by("megatron", replicas(8, 8, 1)).size == Bytes(160e6));
-  CHECK(by("megatron", replicas(8, 128, 1)).size == Bytes(512e6));
-  CHECK_FALSE(is_finite(buckets({"plan.sync.overlap=false"}).size));
-  // DistributedDataParallel: 25 MiB.
-  const std::vector<std::string> plain = {"cluster.nodes=1", "plan.tensor=1", "plan.data=8"};
-  CHECK(by("ddp", plain).size == 25.0_MiB);
-  CHECK(by("ddp", plain).rule == "ddp");
-  // Where no trainer is named, whatever the plan: the same, or a million elements for each replica if that is more.
-  CHECK(buckets(plain).size == Bytes(8 * 1e6 * 4.0));
-  CHECK(buckets(replicas(8, 8, 1)).size == buckets(plain).size);
-  std::vector<std::string> stated = plain;
-  stated.emplace_back("plan.sync.bucket=deepspeed");
-  CHECK(buckets(stated).size == Bytes(2e9));
-  stated.back() = "plan.sync.bucket=100 MB";
-  CHECK(buckets(stated).size == Bytes(100e6));
-}

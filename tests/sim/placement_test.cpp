@@ -73,16 +73,3 @@ TEST_CASE("a job uses the nodes of its placement and no others") {
   CHECK(train({"plan.data=4", "plan.placement=packed"}).step_time.value() ==
         Approx(whole.step_time.value()).epsilon(1e-9));
 }
-
-TEST_CASE("tensor parallelism over nodes crosses the cards") {
-  // Data first: the eight ranks of a tensor group are on eight nodes, and their collectives leave the nodes' NVLink
-  // (300 GB/s a GPU) for one card each (25 GB/s): about twelve times, at least five.
-  const std::vector<std::string> inside = {"plan.data=8"};
-  const std::vector<std::string> across = {"plan.data=8", "plan.order=data-tensor"};
-  const auto in_layers = [](const TrainResult& result) {
-    return result.communication.at("collectives inside layers").total;
-  };
-  CHECK(in_layers(train(across)) / in_layers(train(inside)) > 5.0);
-  // All gradients stay in a node then.
-  CHECK(gradients(train(across)) < gradients(train(inside)));
-}

@@ -192,18 +192,6 @@ TEST_CASE("Tensor ranks send an embedding's result, and gather its gradient unde
   CHECK(divided.backward_collectives[0].size.value() == 2 * tokens * h);
 }
 
-TEST_CASE("Queries without a latent vector are projected from the hidden state") {
-  TransformerConfig c = narrow(TransformerFamily::llama, true);
-  c.kv_heads = 4;
-  c.kv_lora_rank = 32;
-  c.rope_head_dim = 16;
-  c.v_head_dim = 64;
-  const auto inner = [&] { return product(block_of(c).forward, "query projection").k; };
-  CHECK(inner() == 256);
-  c.q_lora_rank = 48;
-  CHECK(inner() == 48);
-}
-
 TEST_CASE("Plain BERT norms its embedding, and no other family does") {
   const auto norms = [](TransformerFamily family, KernelSet kernels) {
     BuildOptions options;
@@ -231,19 +219,4 @@ TEST_CASE("Code written out keeps norms' inputs in fp32, what they scaled, and t
   CHECK(block_of(llama, options).kept().value() == fused + tokens * (2 * 6 * h + 2 * f));
   options.compiled = true;
   CHECK(block_of(llama, options).kept().value() == fused);
-}
-
-TEST_CASE("Logits that tensor ranks gather are whole on each of them, as they came and joined") {
-  // Widened, two gradients and log-probabilities: 12 bytes beside 2 of 128 x 500 logits; gathered, 128 x 1,000 with two
-  // copies in 2 bytes more.
-  BuildOptions options;
-  options.tensor = 2;
-  const auto buffers = [&] {
-    return build_transformer(narrow(TransformerFamily::llama, true), "narrow", options)
-        .layers.back()
-        .layer.loss_buffers;
-  };
-  CHECK(buffers().value() == tokens * 500 * 14);
-  options.code.gather_logits = true;
-  CHECK(buffers().value() == tokens * 1000 * 18);
 }

@@ -218,17 +218,3 @@ TEST_CASE("quantised weights are stored short and made long before each product"
   CHECK(has(layer(eight_bits, "transformer block").forward, "dequantisation") == 0);
   CHECK(has(layer(eight_bits, "transformer block").backward, "dequantisation") == 4);
 }
-
-TEST_CASE("adapters of plain code drop out what they read and scale what they write") {
-  // Seven matrices with adapters beside them, each with a kernel more for either, in both passes.
-  BuildOptions options;
-  options.parts.lora = Lora{};
-  options.code.kernels = KernelSet::plain;
-  const Model model = build_model(preset("llama2-7b"), options);
-  const Layer& block = layer(model, "transformer block");
-  for (const char* what :
-       {"adapter dropout", "adapter scaling", "adapter dropout backward", "adapter scaling backward"}) {
-    const auto named = [&](const Operator& op) { return op.name.ends_with(what); };
-    CHECK(std::ranges::count_if(block.forward, named) + std::ranges::count_if(block.backward, named) == 7);
-  }
-}

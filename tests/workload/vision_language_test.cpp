@@ -82,31 +82,6 @@ TEST_CASE("only the last of a projector's layers leads to the language model's w
                                           "projector 3", "visual tokens inserted"});
 }
 
-TEST_CASE("forward arithmetic of LLaVA-1.5, by hand") {
-  const VisionLanguageConfig llava = std::get<VisionLanguageConfig>(preset("llava-1.5-7b").shape);
-  BuildOptions options;
-  options.data = data_of(2, 100);
-  const Model model = build_vision_language(llava, "llava", options);
-  CHECK(model.tokens_per_sample == 2 * 576 + 100);
-  REQUIRE(model.batch);
-  CHECK(model.batch->visual_tokens == 1152);
-  // Encoder: 2 images · 577 tokens · 24 blocks · (2 · 12 · 1024² + 4 · 577 · 1024), and the patches. Projector: 2 ·
-  // 1152 · (1024 · 4096 + 4096²). Language model: 1252 tokens · (2 · 6.607 B without the table of words + 32 · 2 · 1252
-  // · 4096).
-  const double patches = 2 * 576 * 2 * 588.0 * 1024;
-  const double encoder = 2 * 577.0 * 24 * (24.0 * 1024 * 1024 + 4.0 * 577 * 1024) + patches;
-  const double projector = 2.0 * 1152 * (1024.0 * 4096 + 4096.0 * 4096);
-  const double blocks = 32 * (4 * 4096.0 * 4096 + 3 * 4096.0 * 11008);
-  const double language = 1252.0 * (2 * (blocks + 32000.0 * 4096) + 32 * 2.0 * 1253 * 4096);
-  CHECK(model.forward_flops_per_sample.value() == Approx(encoder + projector + language).epsilon(1e-9));
-  CHECK(product_flops(projector_of(model).forward) == Approx(projector));
-  // Trained whole: the backward pass is twice that, but for the images' own gradient, which nothing needs.
-  CHECK(model.backward_flops_per_sample->value() ==
-        Approx(2.0 * model.forward_flops_per_sample.value() - patches).epsilon(1e-9));
-  // Two images of 3 · 336² fp32 numbers and 1252 tokens of 8 bytes are copied to the device.
-  CHECK(model.input_bytes_per_sample.value() == Approx(2 * 12.0 * 336 * 336 + 8 * 1252));
-}
-
 TEST_CASE("without a data set every sample has one image and fills the sequence") {
   const Model model = build_vision_language(std::get<VisionLanguageConfig>(preset("llava-1.5-7b").shape), "llava", {});
   CHECK(model.tokens_per_sample == 2048);

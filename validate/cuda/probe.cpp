@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <fstream>
 #include <string>
 
 #include "validate/cuda/child_process.hpp"
@@ -159,15 +158,6 @@ std::vector<std::string> warnings_of(const Gpu& gpu) {
   return out;
 }
 
-std::string processor() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "";
-}
-
 /// Makes a context on the first GPU and runs a kernel there. Throws GpuError: in use by someone else, no code for it,
 /// ….
 void try_gpu() {
@@ -204,7 +194,7 @@ std::string probed(const Nvml& nvml) {
   out.text("date", utc_date("%Y-%m-%dT%H:%M:%SZ"))
       .text("identity", identity)
       .text("kernel", system.release)
-      .text("processor", processor());
+      .text("processor", processor_name());
   out.text("driver", driver).raw("versions", versions).number("gpu_count", count);
   out.raw("gpus", json_list(descriptions)).raw("links", json_list(links));
   const std::string json = out.raw("network_cards", json_list(cards)).texts("warnings", warnings).str();

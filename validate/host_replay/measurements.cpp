@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/text.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/sampling.hpp"
 
@@ -24,15 +22,6 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr const char* kind = "host measurements";
-
-/// As the kernel calls it.
-std::string processor() {
-  std::ifstream lines("/proc/cpuinfo");
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("model name")) return std::string(trim(line.substr(line.find(':') + 1)));
-  }
-  return "";
-}
 
 /// Times to a tenth of a microsecond: more digits are noise.
 std::vector<double> rounded_times(const std::vector<double>& seconds) {
@@ -91,7 +80,7 @@ HostMeasurement run_from(const json& value) {
 
 HostMachine this_machine() {
   HostMachine machine;
-  machine.processor = processor();
+  machine.processor = processor_name();
   machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   machine.memory = Bytes(number(sysconf(_SC_PHYS_PAGES)) * number(sysconf(_SC_PAGESIZE)));
   utsname system{};

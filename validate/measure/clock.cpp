@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <array>
+#include <fstream>
 
 namespace foretrain {
 
@@ -26,6 +27,15 @@ std::string utc_date(const char* format) {
   std::array<char, 64> text{};
   strftime(text.data(), text.size(), format, gmtime_r(&moment, &parts));
   return text.data();
+}
+
+std::string processor_name() {
+  std::ifstream lines("/proc/cpuinfo");
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
 }
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-// The clocks that measurements read.
+// The clocks that measurements read, and what they run on.
 #pragma once
 
 #include <string>
@@ -13,5 +13,8 @@ double thread_time();
 
 /// The date of now in UTC, as strftime() writes it.
 std::string utc_date(const char* format);
+
+/// The processor as the kernel calls it; empty where it does not tell.
+std::string processor_name();
 
 }  // namespace foretrain
