@@ -93,7 +93,7 @@ class LayoutSearch {
     std::push_heap(result_.open.begin(), result_.open.end());
   }
   [[nodiscard]] bool enough() const {
-    const bool fits = result_.open.front().level >= Level::sharding;
+    const bool fits = result_.open.front().level == Level::plan;
     return effort_ == LayoutEffort::outline || (effort_ == LayoutEffort::refine && fits);
   }
   void look_into(const Node& node) {

@@ -79,7 +79,7 @@ struct LayoutResult {
 /// How far a layout is looked into.
 enum class LayoutEffort {
   outline,    ///< its kernels alone
-  refine,     ///< until the most promising of its shardings fits, or cannot be among the best
+  refine,     ///< until its most promising plan is one that fits, or cannot be among the best
   settle,     ///< every plan that may be among the best is estimated
   enumerate,  ///< every plan that fits is; for tests
 };

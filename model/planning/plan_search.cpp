@@ -72,8 +72,7 @@ class Rounds {
       look_into(most_promising(settled_at_once_), LayoutEffort::settle);
       settled_at_once_ = std::min(2 * settled_at_once_, settled_at_once);
     } else {
-      look_into(most_promising(refined_at_once_), LayoutEffort::refine);
-      refined_at_once_ = std::min(2 * refined_at_once_, refined_at_once);
+      look_into(most_promising(refined_at_once), LayoutEffort::refine);
     }
     return true;
   }
@@ -137,8 +136,7 @@ class Rounds {
   PlanSearch& search_;
   std::vector<LayoutTask> open_;
   std::vector<double> known_;
-  /// The first ones' plans are the bar for others.
-  std::size_t refined_at_once_ = 16, settled_at_once_ = 1;
+  std::size_t settled_at_once_ = 1;  ///< the first one's plans are the bar for others
 };
 
 }  // namespace

@@ -55,20 +55,44 @@ struct LaneTime {
   Seconds between_passes;      ///< idle before the last backward pass of all lanes has ended
 };
 
-LaneTime time_of(const StepGraph& graph, const Execution& execution, std::size_t lane) {
+/// The tasks that a lane's time is spent on, whichever execution says when.
+struct LaneTasks {
+  std::size_t lane = 0;
+  std::vector<TaskId> works;   ///< on its compute stream, and its host's dispatching
+  std::vector<TaskId> beside;  ///< what all ranks wait for, and kernels that compress its gradients
+};
+
+LaneTasks tasks_of(const StepGraph& graph, std::size_t lane) {
+  LaneTasks found{lane, {}, {}};
+  for (TaskId task = 0; std::cmp_less(task, graph.graph.tasks().size()); ++task) {
+    const Resource& resource = graph.graph.resource_of(task);
+    const bool on_host = resource.kind == Resource::Kind::host_thread;
+    if (!on_host && resource.kind != Resource::Kind::device_stream) continue;
+    const Block& block = graph.graph.block_of(task);
+    const bool of_all = block.category == Category::communication;
+    if (!of_all && !std::cmp_equal(resource.lane, lane)) continue;
+    const bool on_stream = graph.graph.tasks()[at_index(task)].resource == graph.compute[lane];
+    if (!of_all && (on_host || on_stream)) {
+      found.works.push_back(task);
+    } else if (block.uncontended > Seconds(0.0)) {
+      found.beside.push_back(task);
+    }
+  }
+  return found;
+}
+
+LaneTime time_of(const StepGraph& graph, const Execution& execution, const LaneTasks& tasks) {
   struct Work {
     Seconds start, end;
     const Block* block;
   };
   std::vector<Work> works;
-  for (TaskId task = 0; std::cmp_less(task, graph.graph.tasks().size()); ++task) {
+  works.reserve(tasks.works.size());
+  for (const TaskId task : tasks.works) {
     const Block& block = graph.graph.block_of(task);
-    const Resource& resource = graph.graph.resource_of(task);
-    const Seconds start = execution.start[at_index(task)], end = execution.finish[at_index(task)];
-    const bool on_stream = graph.graph.tasks()[at_index(task)].resource == graph.compute[lane];
-    if (on_stream && block.category != Category::communication) works.push_back({start, end, &block});
-    const bool dispatches = resource.kind == Resource::Kind::host_thread && std::cmp_equal(resource.lane, lane);
-    if (dispatches) works.push_back({end - block.inside.host, end, &block});
+    const Seconds end = execution.finish[at_index(task)];
+    const bool dispatches = graph.graph.resource_of(task).kind == Resource::Kind::host_thread;
+    works.push_back({dispatches ? end - block.inside.host : execution.start[at_index(task)], end, &block});
   }
   std::ranges::stable_sort(works, {}, &Work::start);
   LaneTime time;
@@ -129,8 +153,8 @@ void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>&
 
 /// What moves on a lane's ranks, and its rows in the table. Of kernels there, those that compress gradients are beside
 /// the passes.
-std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const Execution& execution, std::size_t lane,
-                                CommunicationTable& table) {
+std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const Execution& execution,
+                                const LaneTasks& tasks, CommunicationTable& table) {
   std::vector<Interval> moving;
   const auto add = [&](TaskId task, Row& row) {
     moving.push_back({execution.start[at_index(task)], execution.finish[at_index(task)], &row});
@@ -139,15 +163,15 @@ std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const 
   std::vector<Row*> row_of(step.transfers.size());
   for (const auto& [task, index, part] : graph.transfers) {
     const Step::Transfer& transfer = step.transfers[at_index(index)];
-    if (!std::ranges::binary_search(transfer.parts[part].lanes, static_cast<int>(lane))) continue;
+    if (!std::ranges::binary_search(transfer.parts[part].lanes, static_cast<int>(tasks.lane))) continue;
     Row*& row = row_of[at_index(index)];
     if (row == nullptr) row = &*table.try_emplace(transfer.name).first;
     add(task, *row);
     if (!is_inside_layers(transfer.kind)) row->second.sent += transfer.sent;
   }
-  for (TaskId task = 0; std::cmp_less(task, graph.graph.tasks().size()); ++task) {
-    const Resource& resource = graph.graph.resource_of(task);
+  for (const TaskId task : tasks.beside) {
     const Block& block = graph.graph.block_of(task);
+<<<<<<< HEAD
     if (resource.kind != Resource::Kind::device_stream || !(block.uncontended > Seconds(0.0))) continue;
     const bool of_passes = graph.graph.tasks()[at_index(task)].resource == graph.compute[at_index(resource.lane)];
     if (task == graph.synchronised) {
@@ -155,6 +179,10 @@ std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const 
     } else if (!of_passes && std::cmp_equal(resource.lane, lane)) {
       add(task, *table.try_emplace("compression kernels").first);
     }
+=======
+    const bool of_all = block.category == Category::communication;
+    add(task, *table.try_emplace(of_all ? block.name : "compression kernels").first);
+>>>>>>> today-a
   }
   return moving;
 }
@@ -166,25 +194,36 @@ Seconds exposed_in(const CommunicationTable& table) {
 }
 
 /// What of a lane's idle time between passes is not spent on collectives inside layers.
+<<<<<<< HEAD
 Seconds idle_for_others(const Step& step, const StepGraph& graph, const Execution& execution, std::size_t lane) {
   const LaneTime time = time_of(graph, execution, lane);
+=======
+Seconds idle_for_others(const Step& step, const StepGraph& graph, const Execution& execution, const LaneTasks& tasks) {
+  const std::vector<Interval> idle = time_of(graph, execution, tasks).between_passes;
+>>>>>>> today-a
   const auto is_inside = [&](const StepGraph::Transfer& t) {
     return is_inside_layers(step.transfers[at_index(t.transfer)].kind);
   };
   if (std::ranges::none_of(graph.transfers, is_inside)) return time.between_passes;
   CommunicationTable table;
+<<<<<<< HEAD
   const std::vector<Interval> moving = moving_on(step, graph, execution, lane, table);
   add_exposed(time.idle, moving);
   return time.between_passes - table[inside_layers].exposed;
+=======
+  const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
+  add_exposed(idle, moving);
+  return length_of(idle) - table[inside_layers].exposed;
+>>>>>>> today-a
 }
 
 /// What a lane would be idle for others between passes if activations and updated weights moved in no time, as far as
 /// it is.
-Seconds bubble_of(const Step& step, const StepGraph& graph, const Execution& execution, std::size_t lane) {
+Seconds bubble_of(const Step& step, const StepGraph& graph, const Execution& execution, const LaneTasks& tasks) {
   if (step.stage_count() == 1) return Seconds(0.0);
-  Seconds idle = idle_for_others(step, graph, execution, lane);
+  Seconds idle = idle_for_others(step, graph, execution, tasks);
   if (!graph.arrivals.empty()) {
-    idle = std::min(idle, idle_for_others(step, graph, run(graph.graph, graph.arrivals), lane));
+    idle = std::min(idle, idle_for_others(step, graph, run(graph.graph, graph.arrivals), tasks));
   }
   return std::max(idle, Seconds(0.0));
 }
@@ -247,17 +286,23 @@ const char* bottleneck_of(const Breakdown& breakdown) {
 TimeUse time_use(const Step& step, const StepGraph& graph, const Execution& execution, Seconds end,
                  std::optional<Seconds> loader) {
   const std::size_t lane = busiest_lane(step);
-  const LaneTime time = time_of(graph, execution, lane);
+  const LaneTasks tasks = tasks_of(graph, lane);
+  const LaneTime time = time_of(graph, execution, tasks);
   const Segment& update = step.lanes[lane].optimizer;
   const Seconds own = end + step.once_per_step + step.loader_serial, whole = step_time(step, end, loader);
-  const Seconds bubble = beyond_rounding(bubble_of(step, graph, execution, lane), whole);
+  const Seconds bubble = beyond_rounding(bubble_of(step, graph, execution, tasks), whole);
 
   TimeUse use;
   CommunicationTable& table = use.communication;
+<<<<<<< HEAD
   const std::vector<Interval> moving = moving_on(step, graph, execution, lane, table);
   add_exposed(time.idle, moving);
   const Seconds idle = length_of(time.idle) - bubble + (end - execution.makespan);
   const Seconds awaited = std::max(idle - step.slowest_replica, Seconds(0.0));
+=======
+  const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
+  add_exposed(time.between_passes, moving);
+>>>>>>> today-a
   // A bubble is idle in any case, also while something moves.
   const double counted = exposed_in(table) > awaited ? awaited / exposed_in(table) : 1.0;
   for (auto& [name, row] : table) row.exposed *= counted;
