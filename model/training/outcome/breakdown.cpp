@@ -171,18 +171,8 @@ std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const 
   }
   for (const TaskId task : tasks.beside) {
     const Block& block = graph.graph.block_of(task);
-<<<<<<< HEAD
-    if (resource.kind != Resource::Kind::device_stream || !(block.uncontended > Seconds(0.0))) continue;
-    const bool of_passes = graph.graph.tasks()[at_index(task)].resource == graph.compute[at_index(resource.lane)];
-    if (task == graph.synchronised) {
-      add(task, *table.try_emplace("gradient norm").first);
-    } else if (!of_passes && std::cmp_equal(resource.lane, lane)) {
-      add(task, *table.try_emplace("compression kernels").first);
-    }
-=======
     const bool of_all = block.category == Category::communication;
-    add(task, *table.try_emplace(of_all ? block.name : "compression kernels").first);
->>>>>>> today-a
+    add(task, *table.try_emplace(of_all ? "gradient norm" : "compression kernels").first);
   }
   return moving;
 }
@@ -194,27 +184,16 @@ Seconds exposed_in(const CommunicationTable& table) {
 }
 
 /// What of a lane's idle time between passes is not spent on collectives inside layers.
-<<<<<<< HEAD
-Seconds idle_for_others(const Step& step, const StepGraph& graph, const Execution& execution, std::size_t lane) {
-  const LaneTime time = time_of(graph, execution, lane);
-=======
 Seconds idle_for_others(const Step& step, const StepGraph& graph, const Execution& execution, const LaneTasks& tasks) {
-  const std::vector<Interval> idle = time_of(graph, execution, tasks).between_passes;
->>>>>>> today-a
+  const LaneTime time = time_of(graph, execution, tasks);
   const auto is_inside = [&](const StepGraph::Transfer& t) {
     return is_inside_layers(step.transfers[at_index(t.transfer)].kind);
   };
   if (std::ranges::none_of(graph.transfers, is_inside)) return time.between_passes;
   CommunicationTable table;
-<<<<<<< HEAD
-  const std::vector<Interval> moving = moving_on(step, graph, execution, lane, table);
+  const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
   add_exposed(time.idle, moving);
   return time.between_passes - table[inside_layers].exposed;
-=======
-  const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
-  add_exposed(idle, moving);
-  return length_of(idle) - table[inside_layers].exposed;
->>>>>>> today-a
 }
 
 /// What a lane would be idle for others between passes if activations and updated weights moved in no time, as far as
@@ -294,15 +273,10 @@ TimeUse time_use(const Step& step, const StepGraph& graph, const Execution& exec
 
   TimeUse use;
   CommunicationTable& table = use.communication;
-<<<<<<< HEAD
-  const std::vector<Interval> moving = moving_on(step, graph, execution, lane, table);
+  const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
   add_exposed(time.idle, moving);
   const Seconds idle = length_of(time.idle) - bubble + (end - execution.makespan);
   const Seconds awaited = std::max(idle - step.slowest_replica, Seconds(0.0));
-=======
-  const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
-  add_exposed(time.between_passes, moving);
->>>>>>> today-a
   // A bubble is idle in any case, also while something moves.
   const double counted = exposed_in(table) > awaited ? awaited / exposed_in(table) : 1.0;
   for (auto& [name, row] : table) row.exposed *= counted;

@@ -12,7 +12,7 @@ namespace {
 
 /// What a ring through the replicas of the first stage has to itself, at its narrowest hop.
 BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology) {
-  const auto known = KnownTransfers::of(scenario, topology);
+  const auto known = KnownTransfers::of(scenario, topology, RankLayout(scenario.plan, scenario.cluster));
   const RankGroups& groups = known->groups(GroupKind::gradients, 0, topology).ranks;
   BytesPerSecond narrowest = BytesPerSecond::infinity();
   bool leaves_node = false;
