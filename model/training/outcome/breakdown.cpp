@@ -170,9 +170,11 @@ std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const 
     if (!is_inside_layers(transfer.kind)) row->second.sent += transfer.sent;
   }
   for (const TaskId task : tasks.beside) {
-    const Block& block = graph.graph.block_of(task);
-    const bool of_all = block.category == Category::communication;
-    add(task, *table.try_emplace(of_all ? "gradient norm" : "compression kernels").first);
+    if (task == graph.synchronised) {
+      add(task, *table.try_emplace("gradient norm").first);
+    } else if (graph.graph.block_of(task).category == Category::compute) {
+      add(task, *table.try_emplace("compression kernels").first);
+    }
   }
   return moving;
 }
