@@ -17,7 +17,7 @@ void Platform::start(RouteIndex index, Bytes bytes, std::int32_t owner, Seconds 
   if (route(index).flows.empty()) {
     for (const auto [link, times] : crossings(index)) links_[at_index(link)].users.push_back(index);
   }
-  route(index).flows.push_back({owner, Bytes(std::max(1.0, std::round(bytes.value()))), now, now});
+  route(index).flows.push_back({owner, Bytes(std::max(1.0, std::round(bytes.value()))), now});
   note_change(index);
 }
 
@@ -94,7 +94,7 @@ void Platform::gather(RouteIndex first) {
   for (const RouteRate& member : rates_of(id, routes)) {
     for (Flow& flow : route(member.route).flows) {
       set_rate(flow, member.rate);
-      first_end = std::min(first_end, flow.latest_end(routes.size()));
+      first_end = std::min(first_end, flow.end);
     }
   }
   ends_.emplace(first_end, id);
@@ -147,7 +147,7 @@ bool Platform::share_one_link(Pattern& moving) {
 }
 
 void Platform::set_rate(Flow& flow, BytesPerSecond rate) const {
-  if (rate == flow.rate || flow.end <= now_) return;
+  if (rate == flow.rate) return;
   flow.left = std::max(flow.left - flow.rate * (now_ - flow.since), Bytes(0.0));
   flow.rate = rate;
   flow.since = now_;

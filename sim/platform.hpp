@@ -37,22 +37,12 @@ class Platform {
   using CompanyId = std::int64_t;
   /// Ends closer than this are one, as to SimGrid (maxmin and timing precision in platform_simgrid.cpp).
   static constexpr Seconds same_date = 0.001_ns;
-  /// In companies of more routes than these, where each end changes the rates of all, a flow waits for others' ends for
-  /// this share of its time.
-  static constexpr std::size_t many_routes = 512;
-  static constexpr double longest_wait = 0.01;
   struct Flow {
     std::int32_t owner = -1;
-    Bytes left;  ///< at `since`
-    Seconds begun;
+    Bytes left;     ///< at `since`
     Seconds since;  ///< when `rate` was set
     BytesPerSecond rate = {};
     Seconds end = Seconds::infinity();
-
-    /// Until when it may wait for others of its company.
-    [[nodiscard]] Seconds latest_end(std::size_t routes) const {
-      return routes > many_routes ? end + (end - begun) * longest_wait : end;
-    }
   };
   struct Route {
     std::vector<Flow> flows;  ///< that are moving
