@@ -37,7 +37,7 @@ void visit_value(const YamlNode& value, const std::string& path, const keys::For
   } else if (value.is_mapping() && (form.shape == Shape::one || form.shape == Shape::one_or_list)) {
     const YamlEntry* work = work_as_key(value, *form.mapping);
     const YamlEntry* decides = value.find(form.mapping->decides);
-    const std::string_view word = work != nullptr ? work->key : decides != nullptr ? decides->value.scalar : "";
+    const std::string word = work != nullptr ? work->key : decides != nullptr ? decides->value.scalar : "";
     visit_mappings({work != nullptr ? work->value : value, work != nullptr ? join_path(path, word) : path,
                     keys::keys_of(form, word)},
                    visit);
