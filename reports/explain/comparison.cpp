@@ -138,7 +138,7 @@ std::string comparison_text(const std::vector<Result>& results) {
     }
     if (results[i].train() && first.train()) {
       const std::string why = causes(*results[i].train(), *first.train());
-      if (!why.empty()) sentence += ". Time per sample by part: " + why;
+      if (!why.empty()) sentence += ". Time per sample: " + why;
     }
     text += paragraph(sentence + ".");
   }

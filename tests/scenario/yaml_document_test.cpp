@@ -106,6 +106,11 @@ TEST_CASE("Bombs do not go off") {
   CHECK(complaint(wide).find("t.yaml:1001:1: more than 1000 keys") == 0);
 }
 
+TEST_CASE("Brackets that are never closed cost no memory, however many") {
+  CHECK(complaint("a:\n  " + std::string(15'000'000, '[')) ==
+        "t.yaml:2:66: nested deeper than 64 levels; a flatter structure");
+}
+
 TEST_CASE("Escapes of quoted values write no control characters") {
   CHECK(complaint("a: \"\\e[31m\"\n") ==
         "t.yaml:1:4: a value with a control character; a value of letters, digits and signs");

@@ -36,9 +36,16 @@ class Resolver {
       } else if (!is_opened(*entry, *key)) {
         const SourcePosition& where = entry->value.where;
         const auto from = where.line == 0 ? Trait::From::command_line : Trait::From::scenario;
-        values_.push_back({path, in_one_line(entry->value), from, where.text()});
+        values_.push_back({path, in_one_line(entry->value), from, place_of(where)});
       }
     }
+  }
+
+  /// Of the catalogue's files below its folder: the same wherever that lies.
+  static std::string place_of(SourcePosition where) {
+    const std::string folder = (data_directory() / "").string();
+    if (where.file.starts_with(folder)) where.file.erase(0, folder.size());
+    return where.text();
   }
 
   /// Whether what it holds is told key by key.
