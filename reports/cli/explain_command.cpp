@@ -93,13 +93,13 @@ Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> w
 
 void add_explain(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<ExplainOptions>(
-      app, "explain", "what bounds a scenario, what each resource is worth, and what would help", status, run);
+      app, "explain", "bottleneck, critical path, sensitivity and single changes of a scenario", status, run);
   command.add_option("FILE", options.files, "a scenario file, or a name from `foretrain scenarios list`")
       ->required()
       ->expected(1);
   add_fidelity(command, options.fidelity);
   add_what_if_fidelity(command, options.what_ifs,
-                       "how steps that differ by chance and what-ifs are predicted (default: as --fidelity says; "
+                       "fidelity of percentiles and what-ifs (default: as --fidelity; "
                        "estimates where a simulation has more than 10 million flows)");
   add_overrides(command, options.overrides);
   add_jobs(command, options.jobs);

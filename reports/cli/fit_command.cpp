@@ -49,7 +49,7 @@ void add_fit(CLI::App& app, ExitStatus& status) {
       ->required();
   command
       .add_option("--constants", options.constants,
-                  "what to fit (default: those of matrix products, and the energies of the tables' GPUs)")
+                  "what to fit (default: those of GEMMs, and the energies of the tables' GPUs)")
       ->delimiter(',')
       ->type_name("NAME,NAME,…");
   auto* left = add_text(command, "--leave-out", options.left_out, "GPU",

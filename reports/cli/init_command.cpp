@@ -168,7 +168,7 @@ std::string initial_scenario(const InitOptions& options) {
           : fmt::format("# {} machines are the least whose memory some plan fits.\n", machines.nodes);
   return fmt::format(
              "# {}: the fastest plan by estimate. Predict it with `foretrain predict FILE`; `foretrain help KEY`\n"
-             "# tells of a key, `foretrain keys` lists all, `foretrain plan FILE` compares plans.\n{}",
+             "# explains a key, `foretrain keys` lists all, `foretrain plan FILE` compares plans.\n{}",
              title, least) +
          commented(0, keys::scenario, "name", title) + scenario_text(options, machines, *plan);
 }

@@ -195,7 +195,7 @@ void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
 
 void add_learn(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<LearnOptions>(
-      app, "learn", "the traits of the software and the cluster that made measured steps, as a trainer's file", status,
+      app, "learn", "a settings profile of framework and cluster from measured steps, as a framework file", status,
       run);
   add_text(command, "TABLE", options.table, "RUNS.csv|SCENARIO",
            "a table of measured steps, as `validate --cases` takes it; with --next, a scenario or a table of "
@@ -204,7 +204,7 @@ void add_learn(CLI::App& app, ExitStatus& status) {
   CLI::Option* output = add_text(command, "-o,--output", options.output, "STACK.yaml",
                                  "where the stack goes: for plan.trainer and --stack");
   add_text(command, "--base", options.base, "TRAINER",
-           "whose habits hold for what runs say nothing of (default: each run's own)");
+           "the framework for settings that the runs do not determine (default: each run's own)");
   add_next(command, *output, options.next);
   command.add_flag("--json", options.json, "JSON for programs, the stack in it; -o may be missing then");
   add_jobs(command, options.jobs);

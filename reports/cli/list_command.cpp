@@ -129,7 +129,7 @@ constexpr std::array<ListRow, 4> lists = {
     {{"scenarios", "the scenarios that come with foretrain", list_scenarios, shown_file<Catalogue::run>},
      {"hardware", "the machines and GPUs that it knows", list_hardware, shown_hardware, add_hardware_init},
      {"models", "the models that it knows", list_models, shown_model},
-     {"trainers", "the trainers whose habits it knows", list_trainers, shown_file<Catalogue::trainer>}}};
+     {"trainers", "the known frameworks", list_trainers, shown_file<Catalogue::trainer>}}};
 
 void print_list(const ListRow& list) {
   TextTable table("lll");

@@ -26,7 +26,7 @@ constexpr PlotKind plot_kinds[] = {
      "what `foretrain replay -o` wrote, or replay-NAME.json", "draw run streams until", plot_replay},
     {"latency", "latency of this machine's memory by working set, beside the model", "CALIBRATION",
      "what `foretrain calibrate -o` wrote", "draw", plot_latency},
-    {"memory-timeline", "what fills the fullest GPU's memory, layer by layer through the step", "FILE",
+    {"memory-timeline", "peak GPU memory by kind, layer by layer over the step", "FILE",
      "a scenario that trains a model", "draw set", plot_memory},
     {"timeline", "what runs where, and when: a bar for each task", "FILE",
      "a scenario of tasks, a collective or a training step", "draw fidelity set until beside", plot_timeline},

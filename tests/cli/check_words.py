@@ -23,7 +23,7 @@ RETIRED = {
     r"how sure": "confidence, uncertainty",
     r"fullest (GPU|card)": "peak GPU memory",
     r"\breckon": "compute",
-    r"\b(is|are|was|be) told\b|\btells? of\b": "state, print, describe",
+    r"\btells? of\b": "state, print, describe",
     r"\bremembered\b": "cached",
     r"thin uplink": "oversubscribed uplink",
     r"page-locked": "pinned",
@@ -34,7 +34,6 @@ RETIRED = {
     r"\bwhoever\b": "the user, anyone who",
     r"\bmeanwhile\b": "during it",
     r"\bheld against\b": "compared with",
-    r"leave-one-out": "cross-validation",
 }
 
 

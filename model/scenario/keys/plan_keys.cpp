@@ -196,7 +196,7 @@ constexpr Key plan_keys[] = {
     {"placement", one_of<"packed", "scattered"> | one_or_list(text), "packed",
      "The machines in the order of ranks: packed, scattered over a fabric's leaves, or a list such as [0..7, 12]."},
     {"trainer", named(Catalogue::trainer), "well-tuned",
-     "Whose habits hold for keys that are left out: a name from `foretrain trainers list`, or a file."},
+     "The framework whose settings apply to keys that are left out: a name from `foretrain trainers list`, or a file."},
 };
 
 constexpr Key collective_plan_keys[] = {

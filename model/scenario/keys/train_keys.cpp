@@ -171,7 +171,7 @@ constexpr Key train_keys[] = {
         "How many times as long memory-bound kernels take as well-written ones that move the same.",
         {.zero = Zero::refused}),
     member<&TrainWorkload::logged_memory, everywhere>(
-        "What measured memory is: all that the fullest GPU holds, or what the first rank's framework has reserved."),
+        "What measured memory is: the peak of the GPU with most, or what the first rank's framework has reserved."),
     member<&TrainWorkload::reserved_memory, everywhere>(
         "What the trainer holds in GPU memory beyond tensors and buffers.",
         {.value = quantity("GiB"), .zero = Zero::allowed}),
