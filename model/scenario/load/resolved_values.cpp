@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "model/scenario/catalogue.hpp"
 #include "model/scenario/document_walk.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
@@ -59,7 +60,8 @@ class Resolver {
     if (setting != scenario_.traits.end()) {
       values_.push_back(*setting);
       if (setting->from == Trait::From::trainer) values_.back().source.insert(0, scenario_.trainer + ": ");
-    } else if (const keys::Mapping* table = key.value.all[0].mapping; table != nullptr && has_record_of(*table)) {
+    } else if (const keys::Mapping* table = key.value.all[0].mapping;
+               table != nullptr && has_record_of(path, *table)) {
       static const YamlNode nothing = yaml_mapping({});
       add({nothing, path, keys::keys_of(key.value.all[0], "")});
     } else {
@@ -70,29 +72,32 @@ class Resolver {
     }
   }
 
-  /// Whether the scenario has a record that keys of the table fill.
-  [[nodiscard]] bool has_record_of(const keys::Mapping& table) const {
-    return std::ranges::any_of(table.keys, [this](const keys::Key& key) { return record_of(key) != nullptr; });
+  /// Whether the scenario has a record that keys of the table at this path fill.
+  [[nodiscard]] bool has_record_of(const std::string& path, const keys::Mapping& table) const {
+    const std::string within = path + ".";
+    return std::ranges::any_of(table.keys, [&](const keys::Key& key) { return record_of(within, key) != nullptr; });
   }
   [[nodiscard]] std::string held_by(const std::string& path, const keys::Key& key) const {
     const auto& [cluster, plan] = std::tie(scenario_.cluster, scenario_.plan);
     if (path == "cluster.gpus_per_node") return std::to_string(cluster.gpus_per_node);
-    if (path == "cluster.nccl" && !cluster.nccl.none())
-      return fmt::format("{}.{}", cluster.nccl.major, cluster.nccl.minor);
+    if (path == "cluster.nodes") return std::to_string(cluster.nodes);
+    if (path == "cluster.nccl") {
+      return cluster.nccl.none() ? "none" : fmt::format("{}.{}", cluster.nccl.major, cluster.nccl.minor);
+    }
     if (path == "plan.expert_tensor") return std::to_string(plan.folded_experts ? 1 : plan.tensor);
-    const void* record = key.member.written == nullptr ? nullptr : record_of(key);
+    const void* record = key.member.written == nullptr ? nullptr : record_of(path, key);
     return record == nullptr ? "" : key.member.written(record, key);
   }
-  /// Null for what is no record of the scenario's own.
-  [[nodiscard]] const void* record_of(const keys::Key& key) const {
+  /// Null for what is no record of the scenario's own: networks of groups and of inline nodes are not the cluster's.
+  [[nodiscard]] const void* record_of(const std::string& path, const keys::Key& key) const {
     const Plan& plan = scenario_.plan;
-    const Network& network = scenario_.cluster.network;
+    const Network* network = path.starts_with("cluster.network.") ? &scenario_.cluster.network : nullptr;
     const auto* train = std::get_if<TrainWorkload>(&scenario_.workload);
     const std::pair<const void*, const void*> records[] = {
         {&keys::type_of_record<Plan>, train == nullptr ? nullptr : &plan},
         {&keys::type_of_record<Sync>, &plan.sync},
-        {&keys::type_of_record<Network>, &network},
-        {&keys::type_of_record<Sharing>, &network.sharing},
+        {&keys::type_of_record<Network>, network},
+        {&keys::type_of_record<Sharing>, network == nullptr ? nullptr : &network->sharing},
         {&keys::type_of_record<TrainWorkload>, train},
         {&keys::type_of_record<TrainerCode>, train == nullptr ? nullptr : &train->code}};
     const auto* record = std::ranges::find(records, key.member.record, &std::pair<const void*, const void*>::first);
