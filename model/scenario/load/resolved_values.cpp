@@ -60,8 +60,7 @@ class Resolver {
     if (setting != scenario_.traits.end()) {
       values_.push_back(*setting);
       if (setting->from == Trait::From::trainer) values_.back().source.insert(0, scenario_.trainer + ": ");
-    } else if (const keys::Mapping* table = key.value.all[0].mapping;
-               table != nullptr && has_record_of(path, *table)) {
+    } else if (const keys::Mapping* table = key.value.all[0].mapping; table != nullptr && has_record_of(path, *table)) {
       static const YamlNode nothing = yaml_mapping({});
       add({nothing, path, keys::keys_of(key.value.all[0], "")});
     } else {
