@@ -62,3 +62,23 @@ TEST_CASE("Gradients of experts have a row of their own") {
   CHECK(rows.contains("expert gradient all-reduce"));
   CHECK(rows.at("expert gradient all-reduce").sent > Bytes(0.0));
 }
+
+TEST_CASE("A breakdown adds up to the step where dispatch goes on beside passes that are cut") {
+  const Scenario scenario = load_scenario_text(R"(
+cluster: { node: dgx-h100, nodes: 2 }
+workload:
+  train:
+    model: { preset: qwen3-30b-a3b, layers: 4 }
+    global_batch: 4
+    micro_batch: 1
+    precision: bf16
+    recompute: full
+plan: { data: 4, tensor: 4, sequence_parallel: true, zero: 3 }
+)",
+                                               "dispatch.yaml");
+  for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows, Fidelity::steps}) {
+    const TrainResult train = *predict(scenario, fidelity, Detail::numbers).train();
+    CHECK(train.breakdown.host_overhead > Seconds(0.01));
+    CHECK(train.breakdown.total().value() == Approx(train.step_time.value()).epsilon(1e-12));
+  }
+}

@@ -103,12 +103,20 @@ LaneTime time_of(const StepGraph& graph, const Execution& execution, const LaneT
     time.between_passes += std::max(std::min(to, passed) - from, Seconds(0.0));
   };
   Seconds at;
+  Interval dispatch;  // the last one, as far as nothing ran before it
   for (const auto& [start, end, block] : works) {
     add_idle(at, start);
     const Seconds took = end - start;
     const bool as_priced = beyond_rounding(took - block->uncontended, execution.makespan) == Seconds(0.0);
-    if (block->category == Category::host) time.passes.host += std::max(end - std::max(at, start), Seconds(0.0));
-    if (block->category == Category::compute) time.passes += parts_of(*block, as_priced ? block->uncontended : took);
+    if (block->category == Category::host) {
+      dispatch = {std::min(std::max(at, start), end), end};
+      time.passes.host += dispatch.end - dispatch.start;
+    }
+    if (block->category == Category::compute) {
+      time.passes += parts_of(*block, as_priced ? block->uncontended : took);
+      const Seconds beside = std::min(dispatch.end, end) - std::max(dispatch.start, start);
+      time.passes.host -= std::max(beside, Seconds(0.0));  // a moment counts once
+    }
     at = std::max(at, end);
   }
   add_idle(at, execution.makespan);
