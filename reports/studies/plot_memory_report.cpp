@@ -92,7 +92,7 @@ Figure to_figure(const MemoryReport& report) {
   panel.x.low = -0.5;
   panel.x.high = static_cast<double>(moments.size()) - 0.5;
   panel.x.font = 11;
-  panel.x.name = fmt::format("step of the GPU with the highest peak (stage {}), layer by layer", timeline.stage + 1);
+  panel.x.name = fmt::format("step of pipeline stage {}, layer by layer", timeline.stage + 1);
   if (timeline.shown < timeline.micro_batches) {
     panel.x.name += fmt::format(", {} of {} micro-batches", timeline.shown, timeline.micro_batches);
   }

@@ -49,7 +49,7 @@ TEST_CASE("Memory is stacked over the step, from what stays to what passes, its 
   report.timeline.micro_batches = 16;
   report.timeline.capacity = Bytes(12.5e9);
   const Panel late = to_figure(report).panels[0];
-  CHECK(late.x.name == "the fullest GPU's step (stage 3), layer by layer, 2 of 16 micro-batches");
+  CHECK(late.x.name == "step of pipeline stage 3, layer by layer, 2 of 16 micro-batches");
   CHECK(label_words(late.labels[0]) == R"(<peak 13.0 GB> at (4, 13) right -8,+10)");
   CHECK(axis_words(late.y) == R"(<memory (GB)> 0..14.56 grid)");
 }
