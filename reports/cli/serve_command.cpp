@@ -117,7 +117,10 @@ HttpAnswer predicted(const HttpRequest& request) {
   require_text(question.scenario, unnamed);
   const Fidelity fidelity = fidelity_named(question.fidelity.empty() ? "flows" : question.fidelity);
   const std::string name = std::filesystem::path(question.is_text ? unnamed : question.scenario).stem().string();
-  return {200, to_json(predict(planned_scenario(document_of(question), name, fidelity), fidelity)) + "\n"};
+  const Scenario scenario = planned_scenario(document_of(question), name, fidelity);
+  Result result = predict(scenario, fidelity);
+  result.resolved = resolved_values(scenario);
+  return {200, to_json(result) + "\n"};
 }
 
 HttpAnswer listed(const std::vector<CatalogueEntry>& entries) {

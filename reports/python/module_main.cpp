@@ -61,7 +61,9 @@ std::pair<std::string, std::string> predict_file(const std::string& file, const 
                                                  const std::string& fidelity_word) {
   const Computing computing;
   const Fidelity fidelity = fidelity_named(fidelity_word);
-  const Result result = predict(planned_file(file, overrides, fidelity), fidelity);
+  const Scenario scenario = planned_file(file, overrides, fidelity);
+  Result result = predict(scenario, fidelity);
+  result.resolved = resolved_values(scenario);
   return {to_json(result), to_text(result, {})};
 }
 

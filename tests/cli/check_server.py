@@ -110,7 +110,8 @@ class Server:
 
 
 def predicted(program, *arguments):
-    return subprocess.run([program, "predict", *arguments, "--json"], capture_output=True, check=True).stdout
+    said = subprocess.run([program, "predict", *arguments, "--json"], capture_output=True, check=True).stdout
+    return said.replace(str(arguments[0]).encode() + b":", b"scenario.yaml:")  # where values are stated
 
 
 def same_bytes(program, server, folder):
