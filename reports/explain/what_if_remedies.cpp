@@ -68,8 +68,7 @@ void add_devices_work(const Scenario& scenario, const TrainWorkload& train, Reme
            {"workload.train.recompute=selective"});
   list.add(train.recompute != Recompute::none, "no recomputation", {"workload.train.recompute=none"});
   list.add(true, "2x micro-batch size", {fmt::format("workload.train.micro_batch={}", 2 * train.micro_batch)});
-  list.add(true, "2x global batch",
-           {fmt::format("workload.train.global_batch={}", 2 * train.global_batch)});
+  list.add(true, "2x global batch", {fmt::format("workload.train.global_batch={}", 2 * train.global_batch)});
 }
 
 void add_plan(const Scenario& scenario, Remedies& list) {

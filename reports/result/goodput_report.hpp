@@ -10,8 +10,8 @@ namespace foretrain {
 /// "(90 % interval 683–968 ms)"; the lower end loses its unit where it is the upper's.
 std::string interval(const std::string& low, const std::string& high);
 
-/// "29.7 days (90 % interval 25.9–38.9 days)", "1.46 M USD (90 % interval …)", of a training whose length, and price, is
-/// stated.
+/// "29.7 days (90 % interval 25.9–38.9 days)", "1.46 M USD (90 % interval …)", of a training whose length, and price,
+/// is stated.
 std::string length_text(const TrainResult& train);
 std::string cost_text(const TrainResult& train);
 
