@@ -53,7 +53,7 @@ struct TrafficKey {
   struct Traffic {
     std::vector<Flow> flows;
     Seconds time;   ///< as in Load
-    ReadSet reads;  ///< constants that it rests on
+    ReadSet reads;  ///< the constants that it used
   };
   using Value = const Traffic;
   std::uint64_t network;  ///< the topology's serial number

@@ -50,7 +50,7 @@ struct PlanCounts {
   PlanCounts& operator+=(const PlanCounts& other);
 };
 
-/// What is left to look into: all plans that have the point's values of the dimensions that are decided.
+/// An open subproblem: all plans with the point's values of the decided dimensions.
 struct LayoutNode {
   /// What is decided; of a sharding it is known that it fits, gradients apart.
   enum class Level { pass, pipeline, sharding, plan };
@@ -67,7 +67,7 @@ struct LayoutNode {
   }
 };
 
-/// What is known of a layout.
+/// The state of a layout's search.
 struct LayoutResult {
   double bound = 0.0;            ///< no plan that fits is better, but for those among `best`
   std::vector<LayoutNode> open;  ///< a heap; nothing once the layout is settled

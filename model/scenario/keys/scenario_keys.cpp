@@ -73,9 +73,8 @@ constexpr Key network_keys[] = {
         {.together = "A fabric that is described has its own."}),
     member<&Network::efficiency, one_machine>("Share of the line rate that payload reaches.",
                                               {.usual = "the node's, or the transport's", .zero = Zero::refused}),
-    with<one_machine>(
-        {"scaling", by_name(quantity("%")), "100 %",
-         "What is left of it in a cluster of so many machines, by their number, as measured: { 4: 80 %, 64: 40 % }."}),
+    with<one_machine>({"scaling", by_name(quantity("%")), "100 %",
+                       "The measured share of it that remains, by number of nodes: { 4: 80 %, 64: 40 % }."}),
     member<&Network::gpu_direct, one_machine>(
         "Whether cards read and write GPU memory without a copy through the host.", {.usual = "the node's"}),
     member<&Network::in_network_reduction, one_machine, servers_add>(

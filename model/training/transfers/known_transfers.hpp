@@ -50,7 +50,7 @@ class KnownTransfers {
     std::optional<std::uint64_t> pattern;
     int shift = 0;  ///< of the GPUs against the pattern's
     std::size_t flows;
-    ReadSet reads;  ///< constants that it rests on
+    ReadSet reads;  ///< the constants that it used
   };
 
   /// Those of a layout on a network that stand for a scenario's, by the library's constants; the session knows them.
