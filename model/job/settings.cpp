@@ -45,6 +45,36 @@ void add_machines(const Cluster& cluster, SettingList& list) {
   for (const NodeGroup& group : cluster.groups) add(group.node, group.nodes, group.gpus_per_node);
 }
 
+/// "NVSwitch 276 GB/s per GPU": what the first GPU's links carry in one direction.
+std::string links_of_gpu(const Node& node) {
+  BytesPerSecond fast;
+  bool switched = false;
+  for (const NodeLink& link : node.links) {
+    const LinkType& type = node.link_types[static_cast<std::size_t>(link.type)];
+    if ((link.a != 0 && link.b != 0) || (type.kind != LinkKind::nvlink && type.kind != LinkKind::nvswitch)) continue;
+    fast += type.bandwidth * link.count;
+    switched = switched || type.kind == LinkKind::nvswitch;
+  }
+  if (!(fast > BytesPerSecond(0.0))) return "PCIe in a node";
+  return fmt::format("{} {} per GPU", switched ? "NVSwitch" : "NVLink", format_bandwidth(fast));
+}
+
+void add_network(const Cluster& cluster, SettingList& list) {
+  const auto add = [&](const Node& node, int nodes, const Network& network) {
+    list.begin("Network");
+    if (nodes > 1 && network.nics_per_node > 0) {
+      list.add_fact("", fmt::format("{} x {:.4g} Gbit/s NIC{} per node", network.nics_per_node,
+                                    network.nic_bandwidth.value() * 8e-9, network.nics_per_node > 1 ? "s" : ""));
+      if (network.oversubscription > 1.0) {
+        list.add_fact("oversubscription", fmt::format("{:g}", network.oversubscription));
+      }
+    }
+    if (node.gpus > 1) list.add_fact("", links_of_gpu(node));
+  };
+  if (cluster.groups.empty()) add(cluster.node, cluster.nodes, cluster.network);
+  for (const NodeGroup& group : cluster.groups) add(group.node, cluster.nodes, group.network);
+}
+
 /// Where several paths lead between two NICs.
 void add_routing(const Cluster& cluster, SettingList& list) {
   const auto add = [&](std::string ways, auto stated, std::string_view word) {
@@ -153,6 +183,11 @@ void add_training(const Scenario& scenario, const TrainWorkload& train, SettingL
   list.add("global batch", std::to_string(train.global_batch),
            {"workload.train.global_batch", "workload.train.global_batch_per_gpu"});
   list.add("micro-batch", std::to_string(train.micro_batch), {"workload.train.micro_batch"});
+  if (const auto* transformer = std::get_if<TransformerConfig>(&train.model.shape)) {
+    list.add_fact("sequence", std::to_string(transformer->sequence));
+  }
+  const std::int64_t passes = train.global_batch / (std::int64_t{scenario.plan.data} * train.micro_batch);
+  if (passes > 1) list.add_fact("accumulation", std::to_string(passes));
   add_plan_settings(scenario.plan, list);
   list.begin("Training");
   list.add("precision", std::string(name(train.precision)), {"workload.train.precision"});
@@ -173,7 +208,10 @@ void add_training(const Scenario& scenario, const TrainWorkload& train, SettingL
 std::vector<Setting> settings_of(const Scenario& scenario) {
   SettingList list(scenario);
   add_machines(scenario.cluster, list);
-  if (!std::holds_alternative<OperatorWorkload>(scenario.workload)) add_routing(scenario.cluster, list);
+  if (!std::holds_alternative<OperatorWorkload>(scenario.workload)) {
+    add_network(scenario.cluster, list);
+    add_routing(scenario.cluster, list);
+  }
   if (const auto* workload = std::get_if<OperatorWorkload>(&scenario.workload)) {
     const auto* attention = std::get_if<Attention>(&workload->op.work);
     if (attention != nullptr && attention->cached) {
@@ -184,7 +222,8 @@ std::vector<Setting> settings_of(const Scenario& scenario) {
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_training(scenario, *train, list);
     list.begin("Framework");
-    list.add("", scenario.trainer, {"plan.trainer"});
+    const bool named = scenario.where.contains("plan.trainer");
+    list.add("", named ? scenario.trainer : fmt::format("not named, {} defaults", scenario.trainer), {"plan.trainer"});
   } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     list.begin("Collective");
     list.add_fact("", fmt::format("{} of {}", name(collective->operation), format_bytes(collective->size)));

@@ -5,7 +5,7 @@ namespace foretrain {
 std::string_view name(MemoryPart part) {
   static constexpr std::array<std::string_view, memory_part_count> names = {
       "weights",     "gradients",       "optimizer states", "activations",   "recomputed activations",
-      "temporaries", "logits and loss", "gathered weights", "communication", "CUDA context",
+      "temporaries", "logits and loss", "gathered weights", "communication", "CUDA context, NCCL",
       "allocator"};
   return names.at(static_cast<std::size_t>(part));
 }

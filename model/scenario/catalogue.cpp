@@ -234,9 +234,16 @@ fs::path catalogue_file(Catalogue section, const Field& name) {
     for (const YamlEntry& entry : names->entries) shorter.push_back(entry.key);
   }
   const std::vector<std::string> near = near_names(name.text(), known, shorter);
+  constexpr std::size_t few = 10;
+  const char* lists = section == Catalogue::run     ? "scenarios"
+                      : section == Catalogue::model ? "models"
+                      : section == Catalogue::node  ? "hardware"
+                                                    : "";
+  const std::string names = known.size() <= few || *lists == '\0'
+                                ? fmt::format("one of {}", or_list(known, few))
+                                : fmt::format("a name from `foretrain {} list`", lists);
   name.fail(fmt::format("unknown {} \"{}\"", row_of(section).word, name.text()),
-            near.empty() ? fmt::format("a path to a file, or one of {}", or_list(known, 40))
-                         : fmt::format("did you mean {}?", or_list(near)));
+            near.empty() ? "a path to a file, or " + names : fmt::format("did you mean {}?", or_list(near, 3)));
 }
 
 void refuse_paths() { session().part<Trust>().catalogue_alone = true; }

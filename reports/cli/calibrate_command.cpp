@@ -296,20 +296,22 @@ Figure latency_figure(CalibrationReport report) {
 
 void add_calibrate(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<CalibrateCommand>(
-      app, "calibrate", "measure this machine's GPU and fit the model to it; without one its memory, disk, loading",
+      app, "calibrate", "Measure this machine and fit the model constants: its GPU, or memory, disk and data loading",
       status, run);
-  add_text(command, "-o,--output", options.output, "CALIBRATION.json", "where every row is kept")->required();
-  command.add_flag("--quick", options.quick, "less than a minute instead of five, and less exact");
+  add_text(command, "-o,--output", options.output, "CALIBRATION.json", "write all measurements and constants")
+      ->required();
+  command.add_flag("--quick", options.quick, "measure for less than a minute instead of five, with larger errors");
   command
       .add_option("--only", options.parts,
-                  "some parts only: memory, disk, loader; gpu, or suites of it: gpu.gemm, gpu.memory, …")
+                  "measure only these: memory, disk, loader; gpu, or its suites gpu.gemm, gpu.memory, …")
       ->delimiter(',')
       ->type_name("PART,PART,…");
-  add_text(command, "--directory", options.directory, "DIR", "measure the disk that holds this folder (default: here)");
+  add_text(command, "--directory", options.directory, "DIR",
+           "measure the disk of this folder (default: current folder)");
   add_text(command, "--hardware", options.hardware, "NODE.yaml",
-           "also write this machine as a hardware file, for cluster.node");
+           "also write this machine as a node file, for cluster.node");
   add_text(command, "--from", options.from, "DIR|PART.tar",
-           "fit what validate/on_gpu.sh left, here or elsewhere: its folder, or any of its packed parts");
+           "fit measurements of validate/on_gpu.sh: its folder, or its archives");
 }
 
 ExitStatus plot_latency(const PlotOptions& options) {

@@ -63,17 +63,16 @@ ExitStatus run(const CompareOptions& options) {
 
 void add_compare(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<CompareOptions>(
-      app, "compare", "two or more scenarios side by side, and why they differ", status, run);
-  command.add_option("FILE", options.files, "scenario files, or names; the first is what others are compared with")
+      app, "compare", "Compare scenarios side by side, and show why they differ", status, run);
+  command.add_option("FILE", options.files, "scenario files or names; the first is the reference")
       ->required()
       ->expected(1, most);
   add_variations(command, options.variations,
-                 "compare one scenario with itself for each combination of values, as in `foretrain sweep`: "
-                 "'plan.sync=ring,servers(8)'");
+                 "compare all combinations of key values, as in `foretrain sweep`: 'plan.sync=ring,servers(8)'");
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
   add_jobs(command, options.jobs);
-  command.add_flag("--json", options.json, "for programs");
+  command.add_flag("--json", options.json, "print JSON");
 }
 
 }  // namespace foretrain

@@ -132,7 +132,7 @@ complete -c foretrain -a '(__foretrain_complete)'
 }  // namespace
 
 void add_completion(CLI::App& app, ExitStatus&) {
-  CLI::App* command = app.add_subcommand("completion", "completion for a shell: `source <(foretrain completion bash)`");
+  CLI::App* command = app.add_subcommand("completion", "Print shell completion: `source <(foretrain completion bash)`");
   command->require_subcommand(1);
   for (const auto& [shell, script] : std::map<std::string, const char*>{{"bash", bash}, {"zsh", zsh}, {"fish", fish}}) {
     command->add_subcommand(shell, "for " + shell)->callback([script = script] { print(script); });

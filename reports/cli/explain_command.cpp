@@ -93,23 +93,22 @@ Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> w
 
 void add_explain(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<ExplainOptions>(
-      app, "explain", "bottleneck, critical path, sensitivity and single changes of a scenario", status, run);
+      app, "explain", "Show bottleneck, critical path, sensitivity and single changes of a scenario", status, run);
   command.add_option("FILE", options.files, "a scenario file, or a name from `foretrain scenarios list`")
       ->required()
       ->expected(1);
   add_fidelity(command, options.fidelity);
-  add_what_if_fidelity(command, options.what_ifs,
-                       "fidelity of percentiles and what-ifs (default: as --fidelity; "
-                       "estimates where a simulation has more than 10 million flows)");
+  add_what_if_fidelity(
+      command, options.what_ifs,
+      "fidelity of percentiles and what-ifs (default: as --fidelity; estimate above 10 million flows)");
   add_overrides(command, options.overrides);
   add_jobs(command, options.jobs);
   add_picture(command, "-o,--output", options.output,
-              "draw the sensitivities as a tornado, or the links over the time");
-  command.add_flag("--links", options.links,
-                   "how busy each link is, when and with what, and which ranks wait for which");
-  command.add_flag("--json", options.json, "for programs");
+              "draw the sensitivities as a tornado chart, or link utilisation over time");
+  command.add_flag("--links", options.links, "show the utilisation of each link, its traffic, and stragglers");
+  command.add_flag("--json", options.json, "print JSON");
   command.add_flag("--failures", options.failures,
-                   "what a slow GPU, a card, a machine, a switch that fails costs until it is repaired");
+                   "show the cost of a slow GPU or a failed NIC, node or switch until repair");
 }
 
 }  // namespace foretrain

@@ -42,21 +42,20 @@ ExitStatus run(const FitOptions& options) {
 }  // namespace
 
 void add_fit(CLI::App& app, ExitStatus& status) {
-  auto [command, options] = add_command<FitOptions>(
-      app, "fit", "constants of the operator models that fit measured operators best, from tables of cases", status,
-      run);
+  auto [command, options] =
+      add_command<FitOptions>(app, "fit", "Fit constants of the operator models to measured operators", status, run);
   add_text(command, "--cases", options.tables, "CASES.csv", "tables of operators with the column measured.time")
       ->required();
   command
       .add_option("--constants", options.constants,
-                  "what to fit (default: those of GEMMs, and the energies of the tables' GPUs)")
+                  "constants to fit (default: those of GEMMs, and energies of the tables' GPUs)")
       ->delimiter(',')
       ->type_name("NAME,NAME,…");
   auto* left = add_text(command, "--leave-out", options.left_out, "GPU",
-                        "fit without this GPU's rows and predict them (repeatable; the GPU's catalogue name)");
-  command.add_flag("--leave-one-out", options.leave_one_out, "the same with each GPU of the tables in turn")
+                        "cross-validate: fit without this GPU's rows and predict them (repeatable; catalogue name)");
+  command.add_flag("--leave-one-out", options.leave_one_out, "cross-validate each GPU of the tables in turn")
       ->excludes(left);
-  add_number(command, "--budget", options.budget, 1, 1'000'000, "evaluations of the tables that a fit may take");
+  add_number(command, "--budget", options.budget, 1, 1'000'000, "maximum number of evaluations");
 }
 
 }  // namespace foretrain

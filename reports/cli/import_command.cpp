@@ -13,7 +13,8 @@ void add_import(CLI::App& app, ExitStatus& status) {
     std::string output;
     ImportInput input;
   };
-  CLI::App* command = app.add_subcommand("import", "files of other tools as scenarios, hardware and tables of cases");
+  CLI::App* command =
+      app.add_subcommand("import", "Import files of other tools as scenarios, hardware and tables of cases");
   command->require_subcommand(1);
   for (const Importer& importer : importers()) {
     const auto options = std::make_shared<Options>();

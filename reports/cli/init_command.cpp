@@ -182,18 +182,18 @@ ExitStatus run(const InitOptions& options) {
 
 void add_init(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<InitOptions>(
-      app, "init", "write a scenario to begin with: model, machines, the best plan for both", status, run);
+      app, "init", "Write a first scenario: a model, nodes, and the best plan for them", status, run);
   constexpr int most = 1'000'000'000;
-  command.add_option("--model", options.model, "what is trained: a name from `foretrain models list`")->required();
-  command.add_option("--node", options.node, "the machines (default: dgx-h100): `foretrain hardware list`");
-  CLI::Option* gpus = add_number(command, "--gpus", options.gpus, 1, most, "GPUs in all");
-  add_number(command, "--nodes", options.nodes, 1, most, "machines (default: the least that hold the model)")
+  command.add_option("--model", options.model, "model: a name from `foretrain models list`")->required();
+  command.add_option("--node", options.node, "node type: a name from `foretrain hardware list` (default: dgx-h100)");
+  CLI::Option* gpus = add_number(command, "--gpus", options.gpus, 1, most, "number of GPUs");
+  add_number(command, "--nodes", options.nodes, 1, most, "number of nodes (default: smallest that holds the model)")
       ->excludes(gpus);
   add_number(command, "--batch", options.batch, 1, most,
-             "samples of a step (default: as the model was trained, or models like it)");
-  add_number(command, "--sequence", options.sequence, 1, most, "tokens of a sample (default: the model's)");
-  command.add_option("--tokens", options.tokens, "the whole training, such as \"15T tokens\"");
-  add_text(command, "-o,--output", options.output, "FILE.yaml", "where to write it (default: the terminal)");
+             "global batch in samples (default: as the model, or a similar one, was trained)");
+  add_number(command, "--sequence", options.sequence, 1, most, "sequence length in tokens (default: the model's)");
+  command.add_option("--tokens", options.tokens, "training length, such as \"15T tokens\"");
+  add_text(command, "-o,--output", options.output, "FILE.yaml", "file to write (default: standard output)");
 }
 
 }  // namespace foretrain

@@ -70,32 +70,31 @@ ExitStatus run(const KeysOptions& options) {
 std::string overview() {
   TextTable ways("ll");
   ways.add_row({"foretrain help plan.tensor", "a key by its path"});
-  ways.add_row({"foretrain help bucket", "by its last word: every place where it stands"});
-  ways.add_row({"foretrain help tp", "by what another program calls it"});
-  ways.add_row({"foretrain keys plan", "all keys below one; without it, all"});
+  ways.add_row({"foretrain help bucket", "by its last word: all keys that end with it"});
+  ways.add_row({"foretrain help tp", "by its name in another program"});
+  ways.add_row({"foretrain keys plan", "all keys below one; without argument, all keys"});
   ways.add_row({"foretrain predict --help", "a command and its options"});
   TextTable parts("ll");
   for (const keys::Key& key : keys::scenario.keys) parts.add_row({std::string(key.name), std::string(key.meaning)});
-  return fmt::format("What a key of a file means, what it may be, and what holds without it:\n{}\nA scenario has\n{}",
-                     ways.text(2), parts.text(2));
+  return fmt::format("Meaning, values and default of a key:\n{}\nKeys of a scenario:\n{}", ways.text(2), parts.text(2));
 }
 
 }  // namespace
 
 void add_keys(CLI::App& app, ExitStatus& status) {
   auto [command, options] =
-      add_command<KeysOptions>(app, "keys", "the keys that files may have: values, defaults, meanings", status, run);
-  command.add_option("PREFIX", options.prefix, "only those below a key: plan, cluster.network, …");
+      add_command<KeysOptions>(app, "keys", "List the keys of files: values, defaults, meanings", status, run);
+  command.add_option("PREFIX", options.prefix, "list only keys below this one: plan, cluster.network, …");
   add_text(command, "--schema", options.schema, "scenario|hardware|model|calibration|trainer|result",
-           "JSON Schema instead");
-  command.add_flag("--json", options.json, "JSON for programs");
-  command.add_flag("--markdown", options.markdown, "the page reports/docs/keys.md");
+           "print the JSON Schema");
+  command.add_flag("--json", options.json, "print JSON");
+  command.add_flag("--markdown", options.markdown, "print the page reports/docs/keys.md");
 }
 
 void add_help(CLI::App& app, ExitStatus&) {
   const auto key = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("help", "what a key of a file means: plan.tensor, bucket, …");
-  command->add_option("KEY", *key, "a dotted key, its last word alone, or what another program calls it");
+  CLI::App* command = app.add_subcommand("help", "Explain a key: plan.tensor, bucket, …");
+  command->add_option("KEY", *key, "a dotted key, its last word, or its name in another program");
   command->callback([key] {
     if (key->empty()) return print_page(overview());
     if (const auto page = key_help(*key)) return print_page(*page);

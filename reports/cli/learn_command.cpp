@@ -173,21 +173,20 @@ ExitStatus run(const LearnOptions& options) {
 
 /// --next and what goes with it.
 void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
-  CLI::Option* next = add_text(command, "--next", options.stack, "STACK.yaml",
-                               "learn nothing yet: say which runs to measure before a plan is chosen by this stack")
+  CLI::Option* next = add_text(command, "--next", options.stack, "PROFILE.yaml",
+                               "name the runs to measure next, before you choose a plan with this profile")
                           ->excludes(&output);
   add_text(command, "--budget", options.budget, "GPU-HOURS",
-           "what these runs may take together: '64 GPU-hours' (default: whatever they take)")
+           "budget of these runs: '64 GPU-hours' (default: unlimited)")
       ->needs(next);
   add_number(command, "--nodes", options.nodes, 1, 1'000'000,
-             "machines at hand to measure on (default: the scenario's)")
+             "nodes available for these runs (default: the scenario's)")
       ->needs(next);
-  add_number(command, "--runs", options.runs, 1, 20, "how many runs to name (default: 3)")->needs(next);
+  add_number(command, "--runs", options.runs, 1, 20, "number of runs to name (default: 3)")->needs(next);
   add_text(command, "--fix", options.fixed, "KEY", "keys that keep the scenario's value: tensor, schedule, …")
       ->delimiter(',')
       ->needs(next);
-  add_repeatable(command, "--set", options.overrides, "replace a value of the scenario: cluster.nodes=2, …",
-                 "KEY=VALUE")
+  add_repeatable(command, "--set", options.overrides, "override a scenario key: cluster.nodes=2, …", "KEY=VALUE")
       ->needs(next);
 }
 
@@ -195,18 +194,16 @@ void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
 
 void add_learn(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<LearnOptions>(
-      app, "learn", "a settings profile of framework and cluster from measured steps, as a framework file", status,
-      run);
+      app, "learn", "Learn a settings profile (a framework file) from measured steps", status, run);
   add_text(command, "TABLE", options.table, "RUNS.csv|SCENARIO",
-           "a table of measured steps, as `validate --cases` takes it; with --next, a scenario or a table of "
-           "plans")
+           "a table of measured steps, as for `validate --cases`; with --next, a scenario or a table of plans")
       ->required();
-  CLI::Option* output = add_text(command, "-o,--output", options.output, "STACK.yaml",
-                                 "where the stack goes: for plan.trainer and --stack");
-  add_text(command, "--base", options.base, "TRAINER",
-           "the framework for settings that the runs do not determine (default: each run's own)");
+  CLI::Option* output = add_text(command, "-o,--output", options.output, "PROFILE.yaml",
+                                 "write the settings profile, for plan.framework and --stack");
+  add_text(command, "--base", options.base, "FRAMEWORK",
+           "framework whose settings apply where the runs determine none (default: each run's own)");
   add_next(command, *output, options.next);
-  command.add_flag("--json", options.json, "JSON for programs, the stack in it; -o may be missing then");
+  command.add_flag("--json", options.json, "print JSON with the settings profile; -o is then optional");
   add_jobs(command, options.jobs);
 }
 

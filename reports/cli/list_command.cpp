@@ -100,8 +100,7 @@ ExitStatus write_own_node(const HardwareInit& options) {
 
 void add_hardware_init(CLI::App& hardware, ExitStatus& status) {
   auto [command, options] = add_command<HardwareInit>(
-      hardware, "init", "write a machine of one's own: a commented node file, its PCIe tree drawn", status,
-      write_own_node);
+      hardware, "init", "Write a commented node file for your own machine", status, write_own_node);
   OwnNode& node = options.node;
   command.add_option("NAME", node.name, "what results call the machine");
   command.add_option("--like", node.like, "a machine of `foretrain hardware list`, to be changed in the file; else:");
@@ -115,7 +114,7 @@ void add_hardware_init(CLI::App& hardware, ExitStatus& status) {
              "PCIe switches, on which GPUs and cards hang; 0: on the processors");
   add_number(command, "--nics", node.nics, 0, 1024, "network cards");
   add_text(command, "--nic-bandwidth", node.nic_bandwidth, "'400 Gbit/s'", "what one of them carries");
-  add_text(command, "-o,--output", options.output, "FILE.yaml", "where to write it (default: the terminal)");
+  add_text(command, "-o,--output", options.output, "FILE.yaml", "file to write (default: standard output)");
 }
 
 struct ListRow {
@@ -126,10 +125,10 @@ struct ListRow {
   void (*add_more)(CLI::App& command, ExitStatus& status) = nullptr;
 };
 constexpr std::array<ListRow, 4> lists = {
-    {{"scenarios", "the scenarios that come with foretrain", list_scenarios, shown_file<Catalogue::run>},
-     {"hardware", "the machines and GPUs that it knows", list_hardware, shown_hardware, add_hardware_init},
-     {"models", "the models that it knows", list_models, shown_model},
-     {"trainers", "the known frameworks", list_trainers, shown_file<Catalogue::trainer>}}};
+    {{"scenarios", "List or show shipped scenarios", list_scenarios, shown_file<Catalogue::run>},
+     {"hardware", "List or show known nodes and GPUs", list_hardware, shown_hardware, add_hardware_init},
+     {"models", "List or show known models", list_models, shown_model},
+     {"trainers", "List or show known frameworks", list_trainers, shown_file<Catalogue::trainer>}}};
 
 void print_list(const ListRow& list) {
   TextTable table("lll");
@@ -145,9 +144,8 @@ void add_list(CLI::App& app, ExitStatus& status) {
     command->require_subcommand(1);
     command->add_subcommand("list", row.help)->callback([&row] { print_list(row); });
     const auto name = std::make_shared<std::string>();
-    CLI::App* show =
-        command->add_subcommand("show", "what a name stands for: the file with its comments, and what follows from it");
-    show->add_option("NAME", *name, "a name from `list`, a short one, or a file")->required();
+    CLI::App* show = command->add_subcommand("show", "Show the file of a name, with derived values");
+    show->add_option("NAME", *name, "a name from `list`, its start, or a file")->required();
     show->callback([&row, name] { print(row.shown(*name)); });
     if (row.add_more != nullptr) row.add_more(*command, status);
   }

@@ -26,6 +26,7 @@ MemoryReport memory_report(const std::string& file, const std::vector<std::strin
   report.footprint = memory_footprint(scenario, *train, model);
   report.timeline = memory_timeline(scenario, *train, model);
   report.micro_batch = train->micro_batch;
+  report.stages = scenario.plan.pipeline;
   report.largest_micro_batch = largest_micro_batch(scenario, *train);
   report.remedies = remedies_for_memory(scenario, *train);
   return report;
@@ -49,12 +50,11 @@ ExitStatus run(const MemoryOptions& options) {
 
 void add_memory(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<MemoryOptions>(
-      app, "memory", "a GPU's memory over the step: its peak and what makes it, the largest micro-batch, remedies",
-      status, run);
+      app, "memory", "Show the peak GPU memory by part and phase, the largest micro-batch, and remedies", status, run);
   command.add_option("FILE", options.file, "a scenario that trains a model")->required();
   add_overrides(command, options.overrides);
   add_headroom(command, options.overrides);
-  command.add_flag("--json", options.json, "JSON for programs, with every moment of the step");
+  command.add_flag("--json", options.json, "print JSON, with memory at every moment of the step");
 }
 
 ExitStatus plot_memory(const PlotOptions& options) {

@@ -49,7 +49,7 @@ void add_gpu_numbers(CLI::App& command, std::vector<int>& gpus, const std::strin
 void add_fidelity(CLI::App& command, Fidelity& fidelity) {
   add_word<Fidelity>(
       command, "--fidelity", fidelity,
-      "estimate (without contention), flows (simulated, the default), steps (every step of every collective)");
+      "estimate: no contention; flows: simulated contention (default); steps: each step of each collective");
 }
 
 Fidelity fidelity_named(const std::string& word) {
@@ -62,7 +62,7 @@ void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, 
 }
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
-  add_repeatable(command, "--set", overrides, "replace a value of the scenario: plan.tensor=4, cluster.nodes=2, …",
+  add_repeatable(command, "--set", overrides, "override a scenario key: plan.tensor=4, cluster.nodes=2, …",
                  "KEY=VALUE");
   add_stack(command, overrides);
 }
@@ -80,18 +80,17 @@ void add_setting(CLI::App& command, std::vector<std::string>& overrides, const c
 }  // namespace
 
 void add_stack(CLI::App& command, std::vector<std::string>& overrides) {
-  add_setting(command, overrides, "--stack", "STACK.yaml",
-              "predict with a stack that `foretrain learn` wrote: plan.trainer", stack_override);
+  add_setting(command, overrides, "--stack", "PROFILE.yaml",
+              "use a settings profile from `foretrain learn` (sets plan.framework)", stack_override);
 }
 
 void add_headroom(CLI::App& command, std::vector<std::string>& overrides) {
-  add_setting(command, overrides, "--headroom", "SHARE", "share of each GPU's memory that stays free (default: 6 %)",
+  add_setting(command, overrides, "--headroom", "SHARE", "share of GPU memory to keep free (default: 6 %)",
               [](const std::string& share) { return "plan.headroom=" + share; });
 }
 
 void add_calibration(CLI::App& command, std::vector<std::string>& overrides) {
-  add_setting(command, overrides, "--calibration", "CALIBRATION.json",
-              "constants of your own machine, as `foretrain calibrate` wrote them",
+  add_setting(command, overrides, "--calibration", "CALIBRATION.json", "use model constants from `foretrain calibrate`",
               [](const std::string& file) { return "calibration=" + file; });
 }
 
@@ -126,7 +125,7 @@ void write_picture(const std::string& path, const Figure& figure) {
 
 void add_jobs(CLI::App& command, int& jobs) {
   jobs = default_workers();
-  add_number(command, "--jobs", jobs, 1, 1024, "predictions at a time (default: one per processor)");
+  add_number(command, "--jobs", jobs, 1, 1024, "parallel predictions (default: one per processor)");
 }
 
 void write_new_file(const std::string& path, const std::string& text) {

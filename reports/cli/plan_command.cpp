@@ -37,7 +37,7 @@ struct PlanOptions {
   std::optional<std::string> within, budget;
   std::string output;
   Fidelity fidelity = Fidelity::flows;
-  bool json = false;
+  bool json = false, command = false;
   std::size_t top = 200;
   int jobs = 1;
 };
@@ -224,6 +224,19 @@ std::vector<RankedPlan> best_on_each(const PlanReport& report, const Searched& s
   return all;
 }
 
+/// The prediction of the scenario's own plan; nothing where it has none, or other machines are searched.
+std::optional<Result> own_plan(const PlanOptions& options) {
+  const HardwareChoice& other = options.hardware;
+  if (!other.nodes.empty() || !other.node.empty() || !other.networks.empty()) return std::nullopt;
+  try {
+    return predict(load_scenario(options.file, options.overrides), options.fidelity, Detail::numbers);
+  } catch (const ScenarioError&) {
+    return std::nullopt;
+  } catch (const ImpossiblePlan&) {
+    return std::nullopt;
+  }
+}
+
 PlanReport searched(const PlanOptions& options) {
   PlanDimensions chosen = plan_dimensions(options.fixed, options.allowed);
   Searched space = spaces_of(options, chosen);
@@ -263,10 +276,10 @@ PlanReport searched(const PlanOptions& options) {
     }
   }
   const PlanSearch& search = report.search;
-  warn(fmt::format("{} plans settled in {:.1f} s, {:.0f} a second", search.counts.plans, seconds,
+  warn(fmt::format("{} candidates in {:.1f} s, {:.0f} per second", search.counts.plans, seconds,
                    static_cast<double>(search.counts.plans) / seconds));
   if (search.counts.exceeded > 0) {
-    warn(fmt::format("{} estimates are below their bounds: the best plan is not proven", search.counts.exceeded));
+    warn(fmt::format("{} estimates are below their lower bounds: a faster plan may exist", search.counts.exceeded));
   }
   if (search.best.empty() && search.complete) {
     const PlanSpace& first = space.spaces.front();
@@ -280,6 +293,8 @@ PlanReport searched(const PlanOptions& options) {
   if (search.complete && !report.ranked.empty()) {
     report.better_batch = better_batch(report.ranked.front(), space, options, run_tasks);
   }
+  report.own = own_plan(options);
+  report.with_command = options.command;
   return report;
 }
 
@@ -321,25 +336,25 @@ PlanReport plan_report(const PlotOptions& options) {
 
 void add_plan(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<PlanOptions>(
-      app, "plan", "the best of all parallel plans that fit, and why others lose", status, run_plan);
+      app, "plan", "Find the fastest parallel plan that fits, and why others are slower", status, run_plan);
   command.add_option("FILE", options.file, "a scenario file, or a name from `foretrain scenarios list`")->required();
-  add_word<PlanGoal>(command, "--objective", options.aim.goal, "what the best plan has least of (default: time)");
-  add_text(command, "--within", options.within, "TIME", "only plans that train the scenario's samples in this time");
-  add_text(command, "--budget", options.budget, "MONEY", "and for this money: '3 M USD'");
+  add_word<PlanGoal>(command, "--objective", options.aim.goal, "quantity to minimise (default: time)");
+  add_text(command, "--within", options.within, "TIME", "longest time to train the scenario's samples: '60 days'");
+  add_text(command, "--budget", options.budget, "MONEY", "highest cost of the training: '3 M USD'");
   add_text(command, "--fix", options.fixed, "KEY", "keys that keep the scenario's value: tensor, micro_batch, …")
       ->delimiter(',');
   add_text(command, "--allow", options.allowed, "WORD",
-           "what plans may have beyond what frameworks run by default: offload, schedules, servers, algorithms")
+           "features to search beyond the framework's defaults: offload, schedules, servers, algorithms")
       ->delimiter(',');
-  add_text(command, "--nodes", options.hardware.nodes, "A..B",
-           "numbers of nodes to compare: 8,16 or 8..64, each twice the one before");
+  add_text(command, "--nodes", options.hardware.nodes, "A..B", "node counts to compare: 8,16, or 8..64 (doubling)");
   add_text(command, "--node", options.hardware.node, "NAME[@USD],…",
-           "nodes to compare, each with its price in USD/GPU/hour if need be");
+           "node types to compare, optionally with prices in USD/GPU/hour");
   add_text(command, "--network", options.hardware.networks, "KEY=VALUES",
            "networks to compare: nic_bandwidth=200 Gbit/s,400 Gbit/s");
-  add_number(command, "--top", options.top, 1, 10000, "how many plans are ranked by simulation (default: 200)");
-  add_text(command, "-o,--output", options.output, "OUT.csv", "the ranked plans as a table of cases");
-  command.add_flag("--json", options.json, "JSON for programs");
+  add_number(command, "--top", options.top, 1, 10000, "number of plans to rank by simulation (default: 200)");
+  add_text(command, "-o,--output", options.output, "OUT.csv", "write the ranked plans as a table of cases");
+  command.add_flag("--json", options.json, "print JSON");
+  command.add_flag("--command", options.command, "also print the command that predicts the best plan");
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
   add_headroom(command, options.overrides);

@@ -9,33 +9,33 @@ namespace foretrain {
 namespace {
 
 constexpr PlotKind plot_kinds[] = {
-    {"topology", "how a machine is wired, and of a scenario the fabric between machines", "FILE",
-     "a node's file or name, or a scenario", "set", plot_topology},
-    {"scaling", "throughput and efficiency by number of GPUs, for each way of synchronising", "FILE",
+    {"topology", "links of a node, and the fabric of a scenario", "FILE", "a node's file or name, or a scenario", "set",
+     plot_topology},
+    {"scaling", "throughput and efficiency over GPU count, by synchronisation algorithm", "FILE",
      "scenarios that train a model", "many band fidelity set jobs gpus algorithms", plot_scaling},
-    {"breakdown", "where the time of a step goes, one stacked bar per scenario", "FILE", "scenarios that train a model",
+    {"breakdown", "step time breakdown, one stacked bar per scenario", "FILE", "scenarios that train a model",
      "many draw fidelity set jobs rates", plot_breakdown, "one bar per combination of values, as in `foretrain sweep`"},
-    {"map", "when does a parameter server win? A heat map of what `foretrain sweep` wrote", "RESULTS.csv",
+    {"map", "parameter servers against ring all-reduce: a heat map of a sweep", "RESULTS.csv",
      "tables with rings and parameter servers", "many x y panels", plot_map},
-    {"sweep", "time over the values of one key, and its best value", "FILE", "the scenario to vary",
+    {"sweep", "time over the values of a key, with the best value", "FILE", "the scenario to vary",
      "vary band fidelity set jobs quantity", plot_sweep,
      "the axis, numbers or names, as in `foretrain sweep`; further ones make a curve for each combination"},
-    {"cases", "a table of measured steps over one of its columns: lines through points", "CASES.csv",
+    {"cases", "measured and predicted steps over a column of a table", "CASES.csv",
      "a table with measured.step_time or measured.time", "draw band fidelity jobs x panels curve where", plot_cases},
-    {"replay", "the timeline of one replayed graph, beside its prediction", "MEASUREMENTS",
+    {"replay", "timeline of a replayed graph, measured and predicted", "MEASUREMENTS",
      "what `foretrain replay -o` wrote, or replay-NAME.json", "draw run streams until", plot_replay},
-    {"latency", "latency of this machine's memory by working set, beside the model", "CALIBRATION",
+    {"latency", "memory latency over working set, measured and predicted", "CALIBRATION",
      "what `foretrain calibrate -o` wrote", "draw", plot_latency},
-    {"memory-timeline", "peak GPU memory by kind, layer by layer over the step", "FILE",
-     "a scenario that trains a model", "draw set", plot_memory},
-    {"timeline", "what runs where, and when: a bar for each task", "FILE",
-     "a scenario of tasks, a collective or a training step", "draw fidelity set until beside", plot_timeline},
-    {"attention", "time and memory of attention over the length, by algorithm", "FILE",
+    {"memory-timeline", "GPU memory by part over the step", "FILE", "a scenario that trains a model", "draw set",
+     plot_memory},
+    {"timeline", "timeline of tasks", "FILE", "a scenario of tasks, a collective or a training step",
+     "draw fidelity set until beside", plot_timeline},
+    {"attention", "time and memory of attention over sequence length, by algorithm", "FILE",
      "a scenario with one attention operator", "set constant-tokens", plot_attention},
-    {"roofline", "operators beneath the roofs of their GPU: FLOP per byte against FLOP/s", "FILE",
+    {"roofline", "roofline of operators: FLOP/s over FLOP per byte", "FILE",
      "scenarios: an operator, tasks, or training, whose operators are added up", "any set measurements", plot_roofline},
-    {"goodput", "what failures leave of the time, over the interval between checkpoints", "FILE",
-     "scenarios with cluster.failures", "many fidelity set", plot_goodput}};
+    {"goodput", "goodput over the checkpoint interval", "FILE", "scenarios with cluster.failures", "many fidelity set",
+     plot_goodput}};
 
 /// The figure as the command line wants it.
 void dress(Figure& figure, const PlotOptions& options) {
@@ -87,8 +87,8 @@ std::vector<Outcome> predict_or_warn(const PlotOptions& options, const std::vect
 }
 
 void add_plot(CLI::App& app, ExitStatus& status) {
-  CLI::App* plot =
-      app.add_subcommand("plot", "pictures (SVG, PNG, PDF); predicted against measured: `foretrain validate -o`");
+  CLI::App* plot = app.add_subcommand(
+      "plot", "Draw pictures (SVG, PNG, PDF); for predicted against measured: `foretrain validate -o`");
   plot->require_subcommand(1);
   for (const PlotKind& kind : plot_kinds) {
     const auto options = std::make_shared<PlotOptions>();

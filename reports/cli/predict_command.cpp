@@ -95,8 +95,8 @@ ExitStatus run(const PredictOptions& options) {
 }  // namespace
 
 void add_predict(CLI::App& app, ExitStatus& status) {
-  auto [command, options] =
-      add_command<PredictOptions>(app, "predict", "predict the step of one or more scenarios", status, run);
+  auto [command, options] = add_command<PredictOptions>(
+      app, "predict", "Predict the step time, memory and bottleneck of scenarios", status, run);
   command
       .add_option("FILE", options.files,
                   "scenario files, names from `foretrain scenarios list`, or - for standard input")
@@ -106,15 +106,12 @@ void add_predict(CLI::App& app, ExitStatus& status) {
   add_calibration(command, options.settings);
   add_jobs(command, options.jobs);
   add_text(command, "--anchor", options.anchor, "RUNS.csv",
-           "a table of your own measured runs; predictions are relative to those of the same model");
-  CLI::Option* json =
-      command.add_flag("--json", options.json, "JSON for programs: one object, or an array for several files");
-  command.add_flag("--csv", options.csv, "a table for programs, a row for each file, in the columns of sweeps")
-      ->excludes(json);
-  add_text(command, "-o,--output", options.output, "OUT",
-           "write it there: .json and .csv as with these options, else text");
-  command.add_flag("--verbose", options.verbose, "list every constant with its source");
-  command.add_flag("--strict", options.strict, "exit with 1 where a plan does not fit into memory");
+           "scale predictions to your measured runs of the same model");
+  CLI::Option* json = command.add_flag("--json", options.json, "print JSON: an object, or an array for several files");
+  command.add_flag("--csv", options.csv, "print CSV: one row per file, with the columns of sweeps")->excludes(json);
+  add_text(command, "-o,--output", options.output, "OUT", "write the result to a file: .json, .csv or text");
+  command.add_flag("--verbose", options.verbose, "list all settings and constants with their sources");
+  command.add_flag("--strict", options.strict, "exit with status 1 if the plan does not fit in memory");
 }
 
 }  // namespace foretrain

@@ -23,12 +23,12 @@ namespace {
 
 constexpr const char* examples = R"(
 Examples:
-  foretrain predict gpt3-175b-1024-a100              how long one of the catalogue's runs takes, and why
-  foretrain predict mine.yaml --set cluster.nodes=16 your own scenario, with one value changed
-  foretrain plan mine.yaml                           which parallelism is best
+  foretrain predict gpt3-175b-1024-a100              predict a run of the catalogue
+  foretrain predict mine.yaml --set cluster.nodes=16 predict your scenario with one change
+  foretrain plan mine.yaml                           find the fastest plan
   foretrain sweep mine.yaml --vary cluster.nodes=1..64x2 -o out.csv
-  foretrain explain mine.yaml                        the bottleneck, and what each remedy buys
-  foretrain scenarios list                           what the catalogue holds
+  foretrain explain mine.yaml                        show bottleneck and remedies
+  foretrain scenarios list                           list shipped scenarios
 )";
 
 /// What the user meant where a word stands in a subcommand's place and is none; nothing where all are.
@@ -117,7 +117,7 @@ void add_commands(CLI::App& app, ExitStatus& status, std::string_view called) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
-  CLI::App app("How long a training step takes, and why.", "foretrain");
+  CLI::App app("Predicts how long a training step takes, and why.", "foretrain");
   app.set_version_flag("--version", FORETRAIN_VERSION);
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::success;

@@ -330,27 +330,26 @@ ExitStatus run(const ReplayCommand& command) {
 }  // namespace
 
 void add_replay(CLI::App& app, ExitStatus& status) {
-  auto [command, options] =
-      add_command<ReplayCommand>(app, "replay",
-                                 "run scenarios for real, on this machine's GPUs, or collectives and training steps "
-                                 "between hosts made of it, beside their prediction",
-                                 status, run);
+  auto [command, options] = add_command<ReplayCommand>(
+      app, "replay",
+      "Run scenarios on this machine's GPUs, or between processes on it, and compare with their predictions", status,
+      run);
   command.add_option("FILE", options.files,
-                     "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
+                     "scenarios on one node with GPUs, or with one rank per node, such as replay-ring-4");
   add_text(command, "--cases", options.table, "CASES.csv",
-           "a table of them; replay.repetitions, replay.timeline say how");
+           "a table of scenarios, with columns replay.repetitions and replay.timeline");
   add_text(command, "-o,--output", options.measurements, "MEASUREMENTS.json|DIR",
-           "where every repetition is kept, for GPUs a folder; what it holds already is not measured again");
+           "write every repetition (GPUs: a folder); results already there are not measured again");
   add_text(command, "--table", options.result_table, "OUT.csv",
-           "the table of --cases with measured.time or measured.step_time filled in");
+           "write the table of --cases with measured.time or measured.step_time filled in");
   add_text(command, "--export", options.exported, "FILE.graph|DIR",
-           "write the task graph for foretrain-gpu replay instead of running it; several go into a folder");
+           "write the task graph for foretrain-gpu replay instead of running it (several: a folder)");
   add_text(command, "--from", options.measured, "DIR",
-           "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew");
-  add_text(command, "--bar", options.bar, "PERCENT", "fail when the mean absolute error from 1 MB on is above it")
+           "compare results of foretrain-gpu replay with new predictions of the same names");
+  add_text(command, "--bar", options.bar, "PERCENT", "fail if the mean absolute error from 1 MB up exceeds this")
       ->check(CLI::Range(1e-6, 1e6).description(""));
   command.add_flag("--timeline", options.timeline,
-                   "of steps between hosts also keep when each task ran (in a table: replay.timeline, 1)");
+                   "also record task times of steps between processes (in a table: replay.timeline, 1)");
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
   add_jobs(command, options.jobs);

@@ -136,22 +136,21 @@ ExitStatus run(const ReportOptions& options) {
 
 void add_report(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<ReportOptions>(
-      app, "report", "one HTML file to hand on: scenarios, sweeps, plans, measurements", status, run);
+      app, "report", "Write an HTML page of scenarios, sweeps, plans and measurements", status, run);
   command
       .add_option("FILE", options.shared.files,
-                  "scenarios; tables of a sweep (.csv, .sqlite) or of measured cases (.csv); what predict, explain, "
-                  "memory, plan and validate say with --json (.json)")
+                  "scenarios; tables of a sweep (.csv, .sqlite) or of measured cases (.csv); JSON results of predict, "
+                  "explain, memory, plan and validate")
       ->required();
   add_text(command, "-o,--output", options.shared.output, "REPORT.html", "the page")->required();
-  add_text(command, "--title", options.title, "TEXT", "its heading (default: the first scenario's name)");
+  add_text(command, "--title", options.title, "TEXT", "title of the page (default: the first scenario's name)");
   add_gpu_numbers(command, options.shared.gpus,
-                  "numbers of GPUs to scale to (default: an eighth to four times the scenario's)");
-  command.add_flag("--plan", options.plan,
-                   "also the best of all plans of each scenario, as `foretrain plan` finds them");
+                  "GPU counts of the scaling chart (default: 1/8 to 4 times the scenario's)");
+  command.add_flag("--plan", options.plan, "also search the best plans of each scenario, as `foretrain plan`");
   add_fidelity(command, options.shared.fidelity);
-  add_what_if_fidelity(command, options.what_ifs,
-                       "how scaling, what-ifs and plans are predicted (default: as --fidelity says; estimates where a "
-                       "simulation has more than 10 million flows)");
+  add_what_if_fidelity(
+      command, options.what_ifs,
+      "fidelity of scaling, what-ifs and plans (default: as --fidelity; estimate above 10 million flows)");
   add_overrides(command, options.shared.overrides);
   add_jobs(command, options.shared.jobs);
 }

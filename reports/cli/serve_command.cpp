@@ -259,15 +259,13 @@ ExitStatus run(const ServeOptions& options) {
 }  // namespace
 
 void add_serve(CLI::App& app, ExitStatus& status) {
-  auto [command, options] =
-      add_command<ServeOptions>(app, "serve", "predictions over HTTP, for pages and scripts", status, run);
-  add_number(command, "--port", options.port, 0, 65535, "where it listens (default: 8642; 0: any free port)")
+  auto [command, options] = add_command<ServeOptions>(app, "serve", "Serve predictions over HTTP", status, run);
+  add_number(command, "--port", options.port, 0, 65535, "port to listen on (default: 8642; 0: any free port)")
       ->type_name("PORT");
-  add_text(command, "--host", options.host, "ADDRESS",
-           "the address that it listens at (default: 127.0.0.1, this machine alone)");
+  add_text(command, "--host", options.host, "ADDRESS", "address to listen on (default: 127.0.0.1, this machine only)");
   add_text(command, "--token-file", options.token_file, "FILE",
-           "the token that clients must know; needed where others can reach it");
-  add_text(command, "--limit", options.limit, "TIME", "the longest that an answer may take (default: 30 s)");
+           "file with the token of clients; required if other machines can connect");
+  add_text(command, "--limit", options.limit, "TIME", "timeout of an answer (default: 30 s)");
   command.add_flag("--answer", options.answers, "")->group("");
   add_jobs(command, options.jobs);
 }

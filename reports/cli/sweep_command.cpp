@@ -123,7 +123,7 @@ ExitStatus tell_failures(const SweepOptions& options, SweepStore& store) {
   const std::size_t failed = impossible + store.count(Reply::Kind::failure) + store.count(Reply::Kind::interrupted);
   const std::size_t left_out = options.selection.skip_impossible ? impossible : 0;
   if (failed > left_out) {
-    say(fmt::format("foretrain: {} of {} predictions failed{}", failed - left_out, store.count(),
+    say(fmt::format("foretrain: {} of {} rows without prediction{}", failed - left_out, store.count(),
                     options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why"));
   }
   const auto tell = [&](Reply::Kind kind, const char* what) {
@@ -131,9 +131,9 @@ ExitStatus tell_failures(const SweepOptions& options, SweepStore& store) {
     say(fmt::format("{} {}:", store.count(kind), what));
     for (const std::string& reason : reasons(store, kind)) say("  " + wrap(reason, page_width() - 6, 6));
   };
-  tell(Reply::Kind::bad_input, left_out > 0 ? "cannot be, and are left out" : "cannot be");
+  tell(Reply::Kind::bad_input, left_out > 0 ? "infeasible configurations, omitted" : "infeasible configurations");
   tell(Reply::Kind::failure, "failed");
-  tell(Reply::Kind::interrupted, "were interrupted; the same command tries them again");
+  tell(Reply::Kind::interrupted, "interrupted; repeat the command to resume");
   return failed == left_out ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
@@ -153,8 +153,7 @@ ExitStatus run(const SweepOptions& options) {
   bool keep = is_result;
   {
     SweepStore store(file, identity, rows.header);
-    if (const std::size_t known = store.count(); known > 0)
-      warn(counted(known, "row", "is", "are") + " there from an earlier run");
+    if (const std::size_t known = store.count(); known > 0) warn(counted(known, "row") + " kept from an earlier run");
     predict_rows(options, rows, shard, store);
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
     const bool shows = options.shard.empty() && (options.output.empty() || !file.empty());
@@ -172,22 +171,22 @@ ExitStatus run(const SweepOptions& options) {
 void add_sweep(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<SweepOptions>();
   CLI::App* command =
-      app.add_subcommand("sweep", "many predictions at once, as a table; goes on where it was interrupted");
+      app.add_subcommand("sweep", "Predict all combinations of key values as a table; resume after an interruption");
   command->add_option("FILE", options->input.file, "the scenario to vary");
   add_variations(*command, options->input.variations,
-                 "values that a key takes (repeatable: all combinations): KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, "
-                 "KEY=A..BxFACTOR; keys that change together: KEY,OTHER=V1:W1,V2:W2");
-  add_text(*command, "--cases", options->input.table, "CASES.csv", "predict the rows of this table instead");
-  add_text(*command, "-o,--output", options->output, "OUT.csv",
-           "where the rows go: .csv, .jsonl (a JSON object per line), or .sqlite (a database, which keeps what "
-           "is finished); without it the best are only shown");
+                 "values of a key: KEY=V1,V2,…, KEY=A..B, KEY=A..B+STEP or KEY=A..BxFACTOR; keys that change together: "
+                 "KEY,OTHER=V1:W1,V2:W2 (repeatable: all combinations)");
+  add_text(*command, "--cases", options->input.table, "CASES.csv", "predict the rows of this table");
+  add_text(
+      *command, "-o,--output", options->output, "OUT.csv",
+      "write all rows: .csv, .jsonl (one JSON object per line) or .sqlite (resumable); default: print the best rows");
   add_text(*command, "--shard", options->shard, "I/N",
-           "only every N-th row, beginning with the I-th, into OUT.I-of-N.sqlite: one job of an array");
+           "predict every N-th row from row I into OUT.I-of-N.sqlite: one job of an array");
   add_number(*command, "--slurm", options->slurm_jobs, 1, 1'000'000,
-             "print a script that runs the sweep as an array of N jobs, for `sbatch`");
+             "print a Slurm script (`sbatch`) that runs the sweep as N array jobs");
   add_selection(*command, options->selection);
   add_text(*command, "--anchor", options->input.anchor, "RUNS.csv",
-           "a table of your own measured runs; predictions are relative to those of the same model");
+           "scale predictions to your measured runs of the same model");
   add_calibration(*command, options->input.settings);
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->input.overrides);

@@ -160,9 +160,9 @@ void remove_database(const std::string& file) {
 
 void add_sweep_merge(CLI::App& sweep, ExitStatus& status) {
   const auto options = std::make_shared<MergeOptions>();
-  CLI::App* command = sweep.add_subcommand("merge", "the shards of a sweep as the table that one run would have made");
-  command->add_option("OUT", options->output, "the table: what the shards were given with -o")->required();
-  command->add_option("PART", options->shards, "the shards' databases (default: OUT.*-of-*.sqlite)");
+  CLI::App* command = sweep.add_subcommand("merge", "Merge the shards of a sweep into one table");
+  command->add_option("OUT", options->output, "the table that the shards named with -o")->required();
+  command->add_option("PART", options->shards, "databases of the shards (default: OUT.*-of-*.sqlite)");
   add_selection(*command, options->selection);
   command->add_flag("--incomplete", options->incomplete, "what there is, though rows are missing");
   command->callback([options, &status] { status = run(*options); });

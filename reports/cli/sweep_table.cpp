@@ -191,14 +191,15 @@ struct ShownColumn {
   std::string (*words)(double value);
 };
 constexpr ShownColumn shown_columns[] = {
-    {"predicted.step_time_s", "step", [](double v) { return format_seconds(Seconds(v)); }},
+    {"predicted.step_time_s", "step time", [](double v) { return format_seconds(Seconds(v)); }},
     {"predicted.time_s", "time", [](double v) { return format_seconds(Seconds(v)); }},
     {"predicted.samples_per_second", "samples/s", [](double v) { return format_count(v); }},
     {"predicted.mfu", "MFU", [](double v) { return format_percent(v); }},
-    {"predicted.bus_bandwidth_bytes_per_second", "bus", [](double v) { return format_bandwidth(BytesPerSecond(v)); }},
+    {"predicted.bus_bandwidth_bytes_per_second", "bus bandwidth",
+     [](double v) { return format_bandwidth(BytesPerSecond(v)); }},
     {"predicted.memory_per_gpu_bytes", "memory", [](double v) { return format_bytes(Bytes(v)); }},
     {"predicted.fits", "fits", [](double v) { return std::string(v != 0.0 ? "yes" : "no"); }},
-    {"predicted.time_to_train_s", "training", [](double v) { return format_seconds(Seconds(v)); }},
+    {"predicted.time_to_train_s", "time to train", [](double v) { return format_seconds(Seconds(v)); }},
     {"predicted.cost_usd", "cost, USD", [](double v) { return format_count(v); }},
     {"predicted.goodput", "goodput", [](double v) { return format_percent(v); }}};
 
@@ -206,11 +207,11 @@ constexpr ShownColumn shown_columns[] = {
 
 void add_selection(CLI::App& command, Selection& selection) {
   add_text(command, "--where", selection.where, "EXPRESSION",
-           "only rows of which this holds: SQL over columns, such as 'fits AND mfu > 0.4'");
-  add_text(command, "--sort", selection.sort, "[-]COLUMN", "by this column, least first; -COLUMN: greatest first");
-  add_number(command, "--top", selection.top, 1, 100'000'000, "only the first N of them");
+           "select rows by an SQL condition on columns: 'fits AND mfu > 0.4'");
+  add_text(command, "--sort", selection.sort, "[-]COLUMN", "sort by a column, ascending; -COLUMN: descending");
+  add_number(command, "--top", selection.top, 1, 100'000'000, "keep the first N rows");
   command.add_flag("--skip-impossible", selection.skip_impossible,
-                   "leave out rows whose scenario cannot be, and do not count them as failures");
+                   "omit infeasible configurations, and do not count them as failures");
 }
 
 void check_selection(SweepStore& store, const Selection& selection) {
@@ -270,7 +271,8 @@ std::string best_rows(SweepStore& store, const Selection& selection, const std::
     for (const std::size_t i : kept) cells.push_back(line[i]);
     table.add_row(cells);
   }
-  return table.text(page_indent);
+  const std::string order = selection.sort.empty() ? "fastest first" : "sorted by " + selection.sort;
+  return fmt::format("Best rows, {}\n{}", order, table.text(page_indent));
 }
 
 std::vector<std::string> reasons(SweepStore& store, Reply::Kind kind) {

@@ -53,7 +53,7 @@ std::vector<TimelineEntry> measured_entries(const std::string& file) {
 
 void add_timeline(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<PlotOptions>(
-      app, "timeline", "what runs where and when, as a trace for Perfetto or Chrome", status, write_trace);
+      app, "timeline", "Write the timeline of a step as a trace for Perfetto or Chrome", status, write_trace);
   command.add_option("FILE", options.files, "a scenario of tasks, a collective or a training step")
       ->required()
       ->expected(1);

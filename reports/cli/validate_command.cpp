@@ -129,18 +129,17 @@ ExitStatus run(const ValidateOptions& options) {
 
 void add_validate(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<ValidateOptions>(
-      app, "validate", "predictions beside measurements: how far off, group by group", status, run);
+      app, "validate", "Compare predictions with measurements; print errors by group", status, run);
   add_text(command, "--cases", options.tables, "CASES.csv",
-           "tables with measured.* columns (default: all that come with foretrain)");
+           "tables with measured.* columns (default: all shipped tables)");
   add_number(command, "--anchor", options.anchor, 0, 1'000'000,
-             "the first N cases of each group, or of each name in the column `anchor`, fix factors for the others and "
-             "leave the errors");
+             "fit scale factors to the first N cases of each group (or name in column `anchor`), and exclude these "
+             "from the errors");
   add_repeatable(command, "--bar", options.bars,
-                 "fail when a group's MAPE is above it (repeatable; GROUP is the name's start)", "[GROUP=]PERCENT");
+                 "fail if a group's MAPE exceeds this (repeatable; GROUP: start of a name)", "[GROUP=]PERCENT");
   command
       .add_option("--pairs", options.pairs,
-                  "also say of which pairs the better one is predicted: cases that differ in these keys alone, such as "
-                  "plan.sync")
+                  "count pairs ranked correctly: cases that differ only in these keys, such as plan.sync")
       ->delimiter(',')
       ->type_name("KEY,KEY,…")
       ->allow_extra_args(false);
@@ -148,9 +147,9 @@ void add_validate(CLI::App& app, ExitStatus& status) {
   add_stack(command, options.settings);
   add_fidelity(command, options.fidelity);
   add_jobs(command, options.jobs);
-  command.add_flag("--json", options.json, "JSON for programs");
+  command.add_flag("--json", options.json, "print JSON");
   command.add_flag("--verbose", options.verbose, "list every case");
-  add_picture(command, "-o,--output", options.picture, "draw predicted against measured");
+  add_picture(command, "-o,--output", options.picture, "draw predicted against measured values");
 }
 
 }  // namespace foretrain

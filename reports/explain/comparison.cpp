@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -28,7 +29,8 @@ void add_lines(const std::vector<Result>& results, TextTable& table) {
   const auto of_training = [&](std::string_view name, const auto& cell) {
     add(name, [&](const Result& r) { return r.train() ? std::string(cell(*r.train())) : std::string(); });
   };
-  add("time", [](const Result& r) { return format_seconds(r.time()); });
+  const bool steps = std::ranges::all_of(results, [](const Result& r) { return r.train() != nullptr; });
+  add(steps ? "step time" : "time", [](const Result& r) { return format_seconds(r.time()); });
   of_training("samples/s", [](const TrainResult& t) { return format_count(t.samples_per_second); });
   of_training("tokens/s per GPU", [](const TrainResult& t) {
     return t.tokens_per_second > 0.0 ? format_count(t.tokens_per_second_per_gpu) : "";
@@ -47,6 +49,8 @@ void add_lines(const std::vector<Result>& results, TextTable& table) {
   of_training("time to train", [](const TrainResult& t) { return t.time_to_train ? length_text(t) : ""; });
   of_training("cost", [](const TrainResult& t) { return t.cost_usd ? cost_text(t) : ""; });
 }
+
+std::string model_of(const Result& result) { return result.train() ? result.train()->model : ""; }
 
 /// The change of time per sample by part, greatest first. Times of steps with different batches do not compare.
 std::string causes(const TrainResult& train, const TrainResult& reference) {
@@ -71,13 +75,22 @@ std::string causes(const TrainResult& train, const TrainResult& reference) {
   return text;
 }
 
+/// What the row of a setting is called: lines whose settings speak for themselves are left out.
+std::string row_name(const Setting& setting) {
+  static constexpr std::array clear = {"Batch", "Plan", "Training"};
+  if (setting.name.empty() || std::ranges::find(clear, setting.line) == clear.end()) {
+    return setting.line + (setting.name.empty() ? "" : " " + setting.name);
+  }
+  return setting.name;
+}
+
 /// One row per setting that differs.
 std::vector<std::vector<std::string>> different_settings(const std::vector<Result>& results) {
   std::vector<std::string> names;  // in the order in which they come
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 0; i < results.size(); ++i) {
     for (const Setting& s : results[i].settings) {
-      const std::string name = s.line + (s.name.empty() ? "" : " " + s.name);
+      const std::string name = row_name(s);
       std::vector<std::string>& of_name = values.try_emplace(name, results.size()).first->second;
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
       of_name[i] += (of_name[i].empty() ? "" : ", ") + s.value;
@@ -120,7 +133,13 @@ std::string comparison_text(const std::vector<Result>& results) {
     text += fmt::format("  [{}] {}  [{}]\n", i + 1, results[i].scenario, name(results[i].fidelity));
   }
   TextTable table("l" + std::string(results.size(), 'r'), header);
-  const std::vector<std::vector<std::string>> different = different_settings(results);
+  std::vector<std::vector<std::string>> different = different_settings(results);
+  const bool models_differ =
+      std::ranges::any_of(results, [&](const Result& r) { return model_of(r) != model_of(results.front()); });
+  if (models_differ) {
+    std::vector<std::string>& row = *different.insert(different.begin(), std::vector<std::string>{"Model"});
+    for (const Result& result : results) row.push_back(model_of(result));
+  }
   for (const std::vector<std::string>& row : different) table.add_row(row);
   if (!different.empty()) table.add_rule();
   add_lines(results, table);
@@ -138,10 +157,11 @@ std::string comparison_text(const std::vector<Result>& results) {
     }
     if (results[i].train() && first.train()) {
       const std::string why = causes(*results[i].train(), *first.train());
-      if (!why.empty()) sentence += ". Time per sample: " + why;
+      if (!why.empty()) sentence += ". Time per sample, in % of [1]: " + why;
     }
     text += paragraph(sentence + ".");
   }
+  if (models_differ) text += paragraph("The models differ: samples/s do not compare their training.");
   return text;
 }
 

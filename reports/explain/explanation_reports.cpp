@@ -28,12 +28,13 @@ std::string sets_of(const WhatIf& remedy) {
 std::string diagnosis_text(const Explanation& e) {
   if (e.path.empty()) return "";
   TextTable table("lrlrl");
+  table.add_row({"", "share", "", "threshold", ""});
   for (const Finding& f : e.path) {
     table.add_row(
         {f.question, percent_text(f.share), f.yes() ? "above" : "below", percent_text(f.limit), f.yes() ? "◄" : ""});
   }
-  return fmt::format("\nBottleneck: {}\n{}  Remedies: {}\n", e.bottleneck, table.text(2),
-                     wrap(e.advice, page_width() - 12, 12));
+  return fmt::format("\nBottleneck: {}\n{}  Usual remedies: {}\n", e.bottleneck, table.text(2),
+                     wrap(e.advice, page_width() - 18, 18));
 }
 
 /// The fidelity of everything below, where it is not the scenario's.
@@ -54,8 +55,9 @@ std::string spread_text(const Explanation& e) {
   const std::string jitter = own ? "the scenario's jitter"
                                  : fmt::format("assumed jitter: compute {}, network {}",
                                                percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
-  const std::string text = fmt::format("P50 {} · P90 {} · P99 {} ({})", format_seconds(e.spread->p50),
-                                       format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
+  const std::string text =
+      fmt::format("P50 {} · P90 {} · P99 {} (slowest of all GPUs; {})", format_seconds(e.spread->p50),
+                  format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
   return "\nStep-time percentiles\n" + paragraph(text);
 }
 
@@ -71,7 +73,7 @@ std::string path_text(const Explanation& e) {
 }
 
 std::string sensitivity_text(const Explanation& e) {
-  TextTable table("lrrrl", {"resource", "10 % faster", "10 % slower", "share", ""});
+  TextTable table("lrrrl", {"resource", "10 % faster", "10 % slower", "elasticity", ""});
   std::string without;
   for (const Sensitivity& s : e.sensitivities) {
     const double faster = s.faster / e.unchanged().time() - 1.0, slower = s.slower / e.unchanged().time() - 1.0;
@@ -88,7 +90,8 @@ std::string sensitivity_text(const Explanation& e) {
 }
 
 std::string remedies_text(const Explanation& e) {
-  TextTable table("lrrl", {"change", "speed-up", e.result.train() ? "step time" : "time", "--set"});
+  TextTable table("lrrl", {"change", e.result.train() ? "throughput" : "speed-up",
+                           e.result.train() ? "step time" : "time", "--set"});
   std::string same, worse, impossible;
   const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
   bool helps = false;

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "model/base/error.hpp"
 #include "model/base/words.hpp"
 #include "reports/explain/what_if.hpp"
 #include "reports/print/names.hpp"
@@ -107,6 +108,8 @@ WhatIf reloaded(std::string name, std::vector<std::string> overrides, const Relo
   WhatIf made{.name = std::move(name), .overrides = std::move(overrides)};
   try {
     made.scenario = reload(made.overrides);
+  } catch (const ScenarioError& e) {  // the place is in no file of the user
+    made.why_not = fmt::format("{}: {}; {}", e.key(), e.got(), e.expected());
   } catch (const std::exception& e) {
     made.why_not = e.what();
   }

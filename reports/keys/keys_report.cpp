@@ -58,6 +58,7 @@ std::vector<PlacedKey> listed_keys(std::string_view prefix) {
 
 std::string without(const Key& key) {
   const std::string usual = usual_of(key);
+  if (key.needed()) return "required";
   return usual.empty() ? "–" : usual;
 }
 
@@ -80,6 +81,22 @@ void add_line(std::string& text, std::string_view what, const std::string& told)
   text += fmt::format("  {:<10} {}\n", what, wrap(told, page_width() - 13, 13));
 }
 
+/// What one value of a key does; of all values, where `word` is empty, their flags in other programs.
+struct ValueMeaning {
+  std::string_view path, word, meaning;
+};
+constexpr ValueMeaning value_meanings[] = {
+#define VALUE(path, word, meaning) {path, word, meaning},
+#include "reports/keys/value_meanings.def"
+};
+
+void add_value_meanings(std::string& text, const std::vector<std::string>& paths) {
+  for (const auto& [path, word, meaning] : value_meanings) {
+    if (std::ranges::find(paths, path) == paths.end()) continue;
+    add_line(text, word.empty() ? "flags" : fmt::format("  {}", word), std::string(meaning));
+  }
+}
+
 /// What may stand below a key, by name.
 std::string keys_below(const Form& form) {
   std::vector<std::string> words;
@@ -96,12 +113,13 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
   if (placed.file != keys::files().front().word) text += fmt::format("(in a {} file)\n", placed.file);
   text += fmt::format("  {}\n", wrap(key.meaning, page_width() - 2, 2));
   add_line(text, "value", describe(key.value));
+  add_value_meanings(text, paths);
   constexpr std::string_view needed = "needed";
   if (key.usual.starts_with(needed)) {
     const std::string_view where = key.usual.substr(needed.size());
-    add_line(text, "needed", where.empty() ? "always" : std::string(where.substr(where.find_first_not_of(", "))));
+    add_line(text, "required", where.empty() ? "always" : std::string(where.substr(where.find_first_not_of(", "))));
   } else {
-    add_line(text, "without it", usual_of(key));
+    add_line(text, "default", usual_of(key));
   }
   add_line(text, "goes with", std::string(key.together));
   add_line(text, "only with", placed.place.when);
@@ -185,7 +203,7 @@ void add_sections(std::string& text, const std::vector<PlacedKey>& all, std::str
   }
   for (const auto& [heading, rows] : sections) {
     if (!heading.empty()) text += fmt::format("\n### {}\n", heading);
-    text += "\n| Key | Value | Without it | Meaning |\n|---|---|---|---|\n" + rows;
+    text += "\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n" + rows;
   }
 }
 
@@ -196,9 +214,9 @@ std::string keys_text(std::string_view prefix) {
   std::string text;
   for (const PlacedKey& placed : listed_keys(prefix)) {
     const Key& key = *placed.place.key;
-    std::string told = fmt::format("{} It is {}", key.meaning, describe(key.value));
-    if (const std::string usual = usual_of(key); !usual.empty())
-      told += fmt::format("{}{}", usual.starts_with("needed") ? "; " : "; without it: ", usual);
+    std::string told = fmt::format("{} Value: {}", key.meaning, describe(key.value));
+    if (const std::string usual = without(key); !usual.empty())
+      told += fmt::format("; {}{}", key.needed() ? "" : "default: ", usual);
     text += fmt::format("{}\n{:{}}{}\n", placed.place.path, "", indent, wrap(told, page_width() - indent, indent));
   }
   return text;
@@ -226,17 +244,14 @@ std::string keys_json(std::string_view prefix) {
 std::string keys_markdown() {
   std::string text =
       "# Keys\n\n"
-      "Every key that a file of foretrain may have. This page is made by `make keys` from the tables that the program "
-      "reads files by\n(`model/scenario/keys`); `foretrain help KEY` tells the same about one key, `foretrain keys "
-      "--json` all of it to programs.\n\n"
-      "An editor that knows JSON Schema completes and checks keys while you write. For VS Code with the YAML extension "
-      "of Red Hat:\n\n"
+      "All keys of foretrain's files. `foretrain help KEY` explains one key, with each of its values; `foretrain keys "
+      "--json` prints all.\n`make keys` generates this page from the tables in `model/scenario/keys`.\n\n"
+      "Editors with JSON Schema complete and check keys. For VS Code with Red Hat's YAML extension:\n\n"
       "```\nforetrain keys --schema scenario > foretrain-scenario.json    # or hardware, model, calibration, trainer\n"
       "```\n\nand in its `settings.json`:\n\n"
       "```\n\"yaml.schemas\": { \"./foretrain-scenario.json\": \"runs/*.yaml\" }\n```\n\n"
       "A single file names its schema in its first line: `# yaml-language-server: $schema=foretrain-scenario.json`.\n\n"
-      "`[]` stands behind lists, `NAME` for names that the file chooses. A key whose keys are told elsewhere has them "
-      "there, too.\n";
+      "`[]` marks lists, `NAME` names that the file chooses. Keys of a mapping that occurs twice are listed once.\n";
   const std::vector<PlacedKey> all = placed_keys(Repeats::left_out);
   for (const keys::FileKind& file : keys::files()) {
     text += fmt::format("\n## Files: {}\n", file.word) + told_before(all, file);

@@ -33,7 +33,7 @@ std::vector<std::string> statistics_cells(const std::string& name, const ErrorSt
 std::string anchor_section(const AccuracyReport& report) {
   std::string text;
   if (!report.anchors.empty()) {
-    TextTable table("lrrrr", {"anchor", "runs", "computing", "network", "spread"});
+    TextTable table("lrrrr", {"anchor", "runs", "compute", "network", "spread"});
     int runs = 0;
     for (const auto& [name, anchor] : report.anchors) {
       runs += anchor.runs;
@@ -41,15 +41,14 @@ std::string anchor_section(const AccuracyReport& report) {
                      anchor.waits ? fmt::format("× {:.3f}", anchor.network) : "",
                      anchor.runs > 1 ? percent_text(anchor.spread) : ""});
     }
-    text += fmt::format("\n{} how fast the others of {} model are, and left the errors\n\n",
-                        counted(runs, "case", "says", "say"), runs == 1 ? "its" : "their") +
+    text += fmt::format("\nScale factors of {} per model, which the errors exclude\n\n", counted(runs, "case")) +
             table.text(page_indent);
   }
   const auto is_anchored = [](const GroupAccuracy& group) { return group.anchors > 0; };
   if (std::ranges::none_of(report.groups, is_anchored)) return text;
   int spent = 0;
   for (const GroupAccuracy& group : report.groups) spent += group.anchors;
-  text += fmt::format("  {} spent on one factor per group and left the errors:", counted(spent, "case", "was", "were"));
+  text += fmt::format("  Scale factors of {}, one per group, which the errors exclude:", counted(spent, "case"));
   for (const GroupAccuracy& group : report.groups) {
     if (is_anchored(group)) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
   }
@@ -67,14 +66,14 @@ std::string failed_section(const AccuracyReport& report) {
     names.push_back(failed.name);
   }
   std::string text =
-      fmt::format("\n{} of {} measurements have no prediction\n", report.failed.size(),
+      fmt::format("\nWithout prediction: {} of {} measurements\n", report.failed.size(),
                   report.failed.size() + report.cases.size() + static_cast<std::size_t>(report.anchored));
   for (const std::string& why : reasons) {
     const std::vector<std::string>& all = cases[why];
     const std::size_t shown = std::min(all.size(), most_names);
     std::string names =
         fmt::format("{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-    if (shown < all.size()) names += fmt::format(" and {} more (--json names them all)", all.size() - shown);
+    if (shown < all.size()) names += fmt::format(" and {} more (--json lists all)", all.size() - shown);
     text += fmt::format("  {}\n    {}\n", why, wrap(names, page_width() - 4, 4));
   }
   return text;
@@ -87,18 +86,19 @@ std::string case_table(const AccuracyReport& report) {
     table.add_row({c.name, c.group, c.quantity, plain_number(c.measured, 4), plain_number(c.predicted, 4),
                    signed_percent(c.error())});
   }
-  return "\nEvery case, in seconds, bytes and per second\n\n" + table.text(page_indent);
+  return "\nAll cases, in seconds, bytes and per second\n\n" + table.text(page_indent);
 }
 
 /// How many pairs are predicted in the measured order, and which are not.
 std::string pairs_section(const PairReport& pairs) {
-  std::string text =
-      fmt::format("\nWhich of two is better, in pairs that differ in {} and are measured more than {:.0f} % apart\n\n",
-                  fmt::join(pairs.keys, ", "), measured_apart * 100.0);
+  std::string text = "\nPairs ranked as measured\n" +
+                     paragraph(fmt::format("Pairs differ only in {}, and by more than {:.0f} % as measured.",
+                                           fmt::join(pairs.keys, ", "), measured_apart * 100.0)) +
+                     "\n";
   if (pairs.n == 0) {
-    return text + fmt::format("  There are none; {} closer together.\n", counted(pairs.close, "pair", "is", "are"));
+    return text + fmt::format("  No such pair; {} closer.\n", counted(pairs.close, "pair", "is", "are"));
   }
-  TextTable table("lrrr", {"group", "pairs", "right", "share"});
+  TextTable table("lrrr", {"group", "pairs", "correct", "share"});
   const auto add = [&](const std::string& name, int n, int right) {
     table.add_row({name, std::to_string(n), std::to_string(right), percent_text(static_cast<double>(right) / n)});
   };
@@ -108,28 +108,28 @@ std::string pairs_section(const PairReport& pairs) {
     add("all", pairs.n, pairs.right);
   }
   text += table.text(page_indent);
-  if (pairs.close == 1) text += "\n  1 more pair is closer together and does not count.\n";
-  if (pairs.close > 1) text += fmt::format("\n  {} more pairs are closer together and do not count.\n", pairs.close);
+  if (pairs.close == 1) text += "\n  Excluded: 1 closer pair\n";
+  if (pairs.close > 1) text += fmt::format("\n  Excluded: {} closer pairs\n", pairs.close);
   if (pairs.wrong.empty()) return text;
   TextTable wrong("lllrr", {"better", "worse", "quantity", "measured", "predicted"});
   for (const WrongPair& pair : pairs.wrong) {
     wrong.add_row({pair.better, pair.worse, pair.quantity, fmt::format("{:.2f} x", pair.measured),
                    fmt::format("{:.2f} x", pair.predicted)});
   }
-  return text + "\n  Predicted the other way round\n\n" + wrong.text(page_indent);
+  return text + "\n  Ranked wrongly\n\n" + wrong.text(page_indent);
 }
 
 }  // namespace
 
 std::string to_text(const AccuracyReport& report, const TextOptions& options) {
-  TextTable table("lrrrrrrl", {"group", "n", "MAPE", "median", "bias", "held", "worst", "worst case"});
+  TextTable table("lrrrrrrl", {"group", "n", "MAPE", "median", "bias", "in 90 %", "worst", "worst case"});
   for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
   table.add_rule();
   table.add_row(statistics_cells("all", report.overall));
-  std::string text = "Predicted against measured\n\n" + table.text(page_indent) +
-                     "\n  MAPE and median are of absolute errors; bias is the mean error. Rates count as the\n"
-                     "  times that they stand for: + means predicted too slow; of memory, too much.\n"
-                     "  held: measurements of time within the interval that is meant to hold nine of ten.\n";
+  std::string text = "Predicted against measured\n\n" + table.text(page_indent) + "\n" +
+                     paragraph(
+                         "MAPE, median: absolute errors. bias: mean error; + is predicted too slow, or too much "
+                         "memory. in 90 %: coverage of the 90 % interval.");
   if (report.anchored > 0) {
     text += anchor_section(report);
   }

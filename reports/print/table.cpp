@@ -191,4 +191,12 @@ std::string paragraph(std::string_view text) {
   return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
 }
 
+std::string labelled(std::string_view label, std::string_view value) {
+  constexpr int label_width = 14;
+  const std::size_t length = display_width(label);
+  const std::string padding(length < label_width ? label_width - length : 1, ' ');
+  return fmt::format("{:{}}{}{}{}\n", "", page_indent, label, padding,
+                     wrap(value, page_width() - page_indent - label_width, page_indent + label_width));
+}
+
 }  // namespace foretrain

@@ -68,4 +68,7 @@ std::string wrap(std::string_view text, int width, int indent);
 /// A text in lines of a page, each set in by page_indent; ends in a line end.
 std::string paragraph(std::string_view text);
 
+/// "  Step time     44.1 s", longer values wrapped under themselves; ends in a line end.
+std::string labelled(std::string_view label, std::string_view value);
+
 }  // namespace foretrain

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -15,14 +16,24 @@ namespace foretrain {
 
 namespace {
 
-/// "communication/compute 0.45 (rule of thumb 0.31)".
+/// "gradient comm/compute 0.45 (rule of thumb 0.31)".
 std::string ratio_text(const CommunicationRatio& ratio, bool verbose) {
-  std::string text = fmt::format("communication/compute {:.3g} (rule of thumb {:.3g})", ratio.simulated, ratio.formula);
+  std::string text = fmt::format("gradient comm/compute {:.3g} (rule of thumb {:.3g})", ratio.simulated, ratio.formula);
   if (verbose) {
     text += fmt::format(". Rule of thumb: {}; it leaves out {}", communication_ratio_formula,
                         communication_ratio_leaves_out);
   }
   return text;
+}
+
+/// "tensor-parallel all-gather": results keep the short names of before.
+std::string operation_of(const std::string& collective) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> operations = {
+      {{" gather", " all-gather"}, {" scatter", " reduce-scatter"}, {" sum", " all-reduce"}}};
+  for (const auto& [ending, operation] : operations) {
+    if (collective.ends_with(ending)) return collective.substr(0, collective.size() - ending.size()).append(operation);
+  }
+  return collective;
 }
 
 /// "bucket 160 MB (megatron)".
@@ -53,7 +64,8 @@ std::string communication_section(const TrainResult& train, bool verbose) {
     add(collective, time.total, format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)),
         format_seconds(time.exposed), time.sent, time.algorithm);
     if (!verbose || collective != inside_layers || train.inside_layers.size() < 2) continue;
-    for (const auto& [name, traffic] : train.inside_layers) add("  " + name, traffic.alone, "", "", traffic.sent, "");
+    for (const auto& [name, traffic] : train.inside_layers)
+      add("  " + operation_of(name), traffic.alone, "", "", traffic.sent, "");
   }
   std::string notes = train.buckets ? bucket_text(*train.buckets) : "";
   if (train.communication_to_compute) {

@@ -18,17 +18,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr int label_width = 14;
-
 std::string heading(std::string_view title) { return fmt::format("\n{}\n", title); }
-
-/// "  Step time     44.1 s", longer values wrapped under themselves.
-std::string line(std::string_view label, std::string_view value) {
-  const std::size_t length = display_width(label);
-  const std::string padding(length < label_width ? label_width - length : 1, ' ');
-  return fmt::format("{:{}}{}{}{}\n", "", page_indent, label, padding,
-                     wrap(value, page_width() - page_indent - label_width, page_indent + label_width));
-}
 
 /// "deepseek-v3 · 671 B parameters · 37.6 B active per token".
 std::string model_line(const Result& result) {
@@ -38,7 +28,7 @@ std::string model_line(const Result& result) {
   if (train->active_parameters < train->parameters) {
     text += fmt::format(" · {} active per token", format_count(train->active_parameters));
   }
-  return line("Model", text);
+  return labelled("Model", text);
 }
 
 /// Whether a setting is shown without --verbose: in short lines, if it is stated or one of the main ones.
@@ -56,14 +46,15 @@ std::string settings_section(const Result& result, bool verbose) {
   std::string text = model_line(result), values;
   std::vector<Setting> settings = result.settings;
   if (!verbose) std::erase_if(settings, [](const Setting& s) { return !is_main(s); });
-  const bool defaults = std::ranges::any_of(settings, &Setting::by_default);
+  bool explained = false;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const Setting& s = settings[i];
     values += fmt::format("{}{}{}{}{}", values.empty() ? "" : " · ", s.name, s.name.empty() ? "" : " ", s.value,
                           s.by_default ? "*" : "");
-    const bool last = i + 1 == settings.size();
-    if (!last && settings[i + 1].line == s.line) continue;
-    text += line(s.line, values + (last && defaults ? " (* default)" : ""));
+    if (i + 1 < settings.size() && settings[i + 1].line == s.line) continue;
+    const bool explains = !explained && values.find('*') != std::string::npos;
+    text += labelled(s.line, values + (explains ? " (* default)" : ""));
+    explained = explained || explains;
     values.clear();
   }
   return text.empty() ? "" : text + "\n";
@@ -84,13 +75,7 @@ std::string memory_verdict(const Result& result) {
          "\n\n";
 }
 
-/// " (90 % interval 40.1–47.9 s)" where the result states one.
-std::string interval_of(const Result& result) {
-  if (!(result.uncertainty_high > result.uncertainty_low)) return "";
-  return " " + interval(format_seconds(result.uncertainty_low), format_seconds(result.uncertainty_high));
-}
-
-/// The kinds of measurements that the interval comes from, with their shares of it.
+/// The kinds of measurements that the width of the interval comes from, with their shares of it.
 std::string uncertainty_line(const Result& result) {
   std::string text;
   for (const UncertaintyCause& cause : result.uncertainty_causes) {
@@ -99,7 +84,7 @@ std::string uncertainty_line(const Result& result) {
     text += fmt::format("{}{}{}", text.empty() ? "" : " · ", cause.what,
                         whole ? "" : fmt::format(" {:.0f} %", cause.share * 100.0));
   }
-  return text.empty() ? "" : line("Uncertainty", "from " + text);
+  return text.empty() ? "" : labelled("Interval from", text);
 }
 
 /// What measured runs have changed (--anchor).
@@ -107,8 +92,8 @@ std::string anchor_lines(const Result& result) {
   std::string text;
   for (const Constant& constant : result.provenance) {
     if (!constant.name.starts_with("anchor.")) continue;
-    text += line(text.empty() ? "Anchored" : "",
-                 fmt::format("{} × {:.3f}: {}", constant.name.substr(7), constant.value, constant.source));
+    text += labelled(text.empty() ? "Anchored" : "",
+                     fmt::format("{} × {:.3f}: {}", constant.name.substr(7), constant.value, constant.source));
   }
   return text;
 }
@@ -116,38 +101,52 @@ std::string anchor_lines(const Result& result) {
 std::string routing_line(const Result& result) {
   if (!result.routing) return "";
   const RoutingSpread& routing = *result.routing;
-  return line("Routing",
-              fmt::format("P50 {} · P90 {} · P99 {} over {} draws ({})", format_seconds(routing.p50),
-                          format_seconds(routing.p90), format_seconds(routing.p99), routing.draws, routing.rule));
+  return labelled("Routing",
+                  fmt::format("P50 {} · P90 {} · P99 {} over {} draws ({})", format_seconds(routing.p50),
+                              format_seconds(routing.p90), format_seconds(routing.p99), routing.draws, routing.rule));
 }
 
-/// "77.9 GB of 85.5 GB (fits)".
+/// "77.9 GB of 85.9 GB = 80 GiB (fits)": GPUs are named after their GiB.
 std::string use_of(const MemoryFootprint& memory) {
-  return fmt::format("{} of {} ({})", format_bytes(memory.total()), format_bytes(memory.capacity), verdict(memory));
+  return fmt::format("{} of {} = {:.3g} GiB ({})", format_bytes(memory.total()), format_bytes(memory.capacity),
+                     memory.capacity / Bytes(0x1p30), verdict(memory));
+}
+
+/// "exposed communication (36 % of the step, threshold 30 %)".
+std::string bottleneck_text(const TrainResult& train) {
+  const auto share = [&](Seconds part) { return 100.0 * (part / train.breakdown.total()); };
+  for (const IdlePart& part : idle_parts) {
+    if (part.name != train.bottleneck) continue;
+    return fmt::format("{} ({:.0f} % of the step, threshold {:.0f} %)", part.name, share(train.breakdown.*part.time),
+                       100.0 * part.limit);
+  }
+  const auto* const part = std::ranges::find(breakdown_parts, train.bottleneck, &BreakdownPart::name);
+  if (part == breakdown_parts.end()) return train.bottleneck;
+  return fmt::format("{} ({:.0f} % of the step)", part->name, share(train.breakdown.*part->time));
 }
 
 std::string memory_line(const TrainResult& train) {
   const MemoryFootprint& memory = train.memory;
   if (!(memory.capacity > Bytes(0))) return "";
-  return line("Peak memory", use_of(memory));
+  return labelled("Peak memory", use_of(memory));
 }
 
 std::string headline(const Result& result, const TrainResult& train) {
-  std::string text = line("Step time", format_seconds(train.step_time) + interval_of(result)) +
+  std::string text = labelled("Step time", format_seconds(train.step_time) + interval_of(result)) +
                      uncertainty_line(result) + anchor_lines(result) + routing_line(result);
   if (train.spread) {
-    text += line("Percentiles", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
-                                            format_seconds(train.spread->p90), format_seconds(train.spread->p99)));
+    text += labelled("Percentiles", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
+                                                format_seconds(train.spread->p90), format_seconds(train.spread->p99)));
   }
   if (const auto& checkpoints = train.checkpoints) {
-    text += line("Checkpoints",
-                 fmt::format("{} every {} steps · step with checkpoint {}, mean {} · copy {}, write {}",
-                             format_bytes(checkpoints->state), checkpoints->every,
-                             format_seconds(checkpoints->step_time), format_seconds(checkpoints->mean_step_time),
-                             format_seconds(checkpoints->copy), format_seconds(checkpoints->write)));
+    text += labelled("Checkpoints",
+                     fmt::format("{} every {} steps · step with checkpoint {}, mean {} · copy {}, write {}",
+                                 format_bytes(checkpoints->state), checkpoints->every,
+                                 format_seconds(checkpoints->step_time), format_seconds(checkpoints->mean_step_time),
+                                 format_seconds(checkpoints->copy), format_seconds(checkpoints->write)));
     if (checkpoints->beside_write > train.step_time * (1.0 + 1e-6)) {
-      text += line("", fmt::format("steps during a write over the training NICs take {}",
-                                   format_seconds(checkpoints->beside_write)));
+      text += labelled("", fmt::format("steps during a write over the training NICs take {}",
+                                       format_seconds(checkpoints->beside_write)));
     }
   }
   std::string throughput = format_count(train.samples_per_second) + " samples/s";
@@ -155,15 +154,15 @@ std::string headline(const Result& result, const TrainResult& train) {
     throughput += fmt::format(" · {} tokens/s · {} tokens/s per GPU", format_count(train.tokens_per_second),
                               format_count(train.tokens_per_second_per_gpu));
   }
-  text += line("Throughput", throughput);
-  text += line("MFU", fmt::format("{} · {} per GPU", format_percent(train.mfu),
-                                  format_rate(train.model_flops_per_second_per_gpu)));
+  text += labelled("Throughput", throughput);
+  text += labelled("MFU", fmt::format("{} · {} per GPU", format_percent(train.mfu),
+                                      format_rate(train.model_flops_per_second_per_gpu)));
   if (train.time_to_train) {
-    text += line("Time to train", length_text(train));
-    if (train.cost_usd) text += line("Cost", cost_text(train));
+    text += labelled("Time to train", length_text(train));
+    if (train.cost_usd) text += labelled("Cost", cost_text(train));
   }
   text += memory_line(train);
-  if (!train.bottleneck.empty()) text += line("Bottleneck", train.bottleneck);
+  if (!train.bottleneck.empty()) text += labelled("Bottleneck", bottleneck_text(train));
   return text;
 }
 
@@ -233,11 +232,15 @@ std::string constants_section(const Result& result, bool verbose) {
   }
   const std::string title = fmt::format("Model constants: {} ({})", result.provenance.size(), of_kinds);
   if (!verbose) return heading(wrap(title, page_width(), 2));
-  TextTable table("lrll");
+  std::vector<std::pair<std::string, TextTable>> by_source;
   for (const Constant& c : result.provenance) {
-    table.add_row({c.name, constant_value(c), std::string(name(c.kind)), c.source});
+    auto known = std::ranges::find(by_source, c.source, [](const auto& one) { return one.first; });
+    if (known == by_source.end()) known = by_source.insert(known, {c.source, TextTable("lrl")});
+    known->second.add_row({c.name, constant_value(c), std::string(name(c.kind))});
   }
-  return heading(title) + table.text(page_indent);
+  std::string text = heading(title);
+  for (const auto& [source, table] : by_source) text += paragraph(source) + table.text(2 * page_indent);
+  return text;
 }
 
 /// What the framework does by the scenario, by its own file, or by default.
@@ -249,11 +252,12 @@ std::string framework_section(const Result& result, bool verbose) {
   if (!verbose) return wrap(title + " (--verbose lists all)", page_width(), 2) + "\n";
   static constexpr std::array<std::string_view, names_of<Trait::From>.size()> origins = {"stated", "framework",
                                                                                          "default", "--set"};
-  TextTable table("llll");
+  std::string text = heading(fmt::format("{} ({})", title, train->trainer));
   for (const Trait& t : train->traits) {
-    table.add_row({t.key, t.value, std::string(origins[static_cast<std::size_t>(t.from)]), t.source});
+    text += paragraph(fmt::format("{} = {} ({})", t.key, t.value, origins[static_cast<std::size_t>(t.from)]));
+    text += fmt::format("{:{}}{}\n", "", 2 * page_indent, wrap(t.source, page_width() - 4, 2 * page_indent));
   }
-  return heading(fmt::format("{} ({})", title, train->trainer)) + table.text(page_indent);
+  return text;
 }
 
 std::string warnings_section(const Result& result) {
@@ -315,33 +319,34 @@ std::string answer(const Result& result, const TrainResult& train, bool verbose)
 }
 
 std::string time_line(const Result& result) {
-  return line("Time", format_seconds(result.time()) + interval_of(result)) + uncertainty_line(result);
+  return labelled("Time", format_seconds(result.time()) + interval_of(result)) + uncertainty_line(result);
 }
 
 std::string answer(const Result& result, const CollectiveResult& c, bool) {
   return time_line(result) + routing_line(result) +
-         line("Bandwidth", fmt::format("{} algorithm · {} bus", format_bandwidth(c.algorithm_bandwidth),
-                                       format_bandwidth(c.bus_bandwidth))) +
-         line("Algorithm", c.chosen_algorithm);
+         labelled("Bandwidth", fmt::format("{} algorithm · {} bus", format_bandwidth(c.algorithm_bandwidth),
+                                           format_bandwidth(c.bus_bandwidth))) +
+         labelled("Algorithm", c.chosen_algorithm);
 }
 
 std::string answer(const Result& result, const OperatorResult& op, bool) {
   std::string text = time_line(result);
   if (op.per_access) {
-    text += line("Per access", format_seconds(*op.per_access));
-    text += line("Bandwidth", fmt::format("{} over {}", format_bandwidth(op.bytes / op.time), format_bytes(op.bytes)));
+    text += labelled("Per access", format_seconds(*op.per_access));
+    text +=
+        labelled("Bandwidth", fmt::format("{} over {}", format_bandwidth(op.bytes / op.time), format_bytes(op.bytes)));
   } else if (op.flops > Flops(0.0)) {
-    text += line("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes));
-    text += line("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time));
+    text += labelled("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes));
+    text += labelled("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time));
   } else if (op.bytes > Bytes(0.0)) {  // storage, data loading
-    text += line("Work", format_bytes(op.bytes));
-    text += line("Achieved", format_bandwidth(op.bytes / op.time));
+    text += labelled("Work", format_bytes(op.bytes));
+    text += labelled("Achieved", format_bandwidth(op.bytes / op.time));
   }
-  text += line("Bound by", op.bound);
+  text += labelled("Bound by", op.bound);
   if (op.memory) {
-    text += line("Memory",
-                 fmt::format("{} peak · {} saved for the backward pass · {} workspace", format_bytes(op.memory->peak),
-                             format_bytes(op.memory->saved), format_bytes(op.memory->workspace)));
+    text += labelled(
+        "Memory", fmt::format("{} peak · {} saved for the backward pass · {} workspace", format_bytes(op.memory->peak),
+                              format_bytes(op.memory->saved), format_bytes(op.memory->workspace)));
   }
   return text;
 }
@@ -353,6 +358,11 @@ std::string answer(const Result& result, const TasksResult& tasks, bool) {
 }
 
 }  // namespace
+
+std::string interval_of(const Result& result) {
+  if (!(result.uncertainty_high > result.uncertainty_low)) return "";
+  return " " + interval(format_seconds(result.uncertainty_low), format_seconds(result.uncertainty_high));
+}
 
 std::string to_text(const Result& result, const TextOptions& options) {
   const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));

@@ -14,4 +14,7 @@ struct TextOptions {
 /// One prediction as a page of text, ending in a line end.
 std::string to_text(const Result& result, const TextOptions& options = {});
 
+/// " (90 % interval 40.1–47.9 s)" where the result states one.
+std::string interval_of(const Result& result);
+
 }  // namespace foretrain

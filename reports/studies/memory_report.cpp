@@ -69,7 +69,6 @@ std::string phase_table(const MemoryTimeline& timeline) {
   table.add_rule();
   std::vector<std::string> sums = {"sum"};
   for (const MemoryTimeline::Moment* moment : columns) sums.push_back(format_bytes(moment->parts.total()));
-  sums.emplace_back("of capacity");
   table.add_row(sums);
   return table.text(page_indent);
 }
@@ -99,11 +98,11 @@ std::string to_text(const MemoryReport& report) {
   const MemoryFootprint& m = report.footprint;
   const MemoryTimeline& timeline = report.timeline;
   std::string text = report.scenario + "\n\n";
-  text +=
-      wrap(fmt::format("Peak GPU memory: {} of {} ({}) on {}, pipeline stage {}", format_bytes(m.total()),
-                       format_bytes(m.capacity), m.fits_gpu() ? "fits" : verdict(m), report.gpu, timeline.stage + 1),
-           page_width(), 2) +
-      "\n";
+  const std::string stage = report.stages > 1 ? fmt::format(", pipeline stage {}", timeline.stage + 1) : "";
+  text += wrap(fmt::format("Peak GPU memory: {} of {} ({}) on {}{}", format_bytes(m.total()), format_bytes(m.capacity),
+                           m.fits_gpu() ? "fits" : verdict(m), report.gpu, stage),
+               page_width(), 2) +
+          "\n";
   if (m.host > Bytes(0.0)) {
     text += fmt::format("CPU memory per node: {} of {} ({})\n", format_bytes(m.host), format_bytes(m.host_capacity),
                         m.fits_host() ? "fits" : "DOES NOT FIT");

@@ -17,6 +17,7 @@ struct MemoryReport {
   std::string scenario, gpu;
   MemoryFootprint footprint;
   MemoryTimeline timeline;
+  int stages = 1;  ///< of the pipeline
   std::int64_t micro_batch = 1;
   std::int64_t largest_micro_batch = 0;  ///< with which the plan fits; 0: none
   std::vector<std::string> remedies;     ///< in words; empty where it fits

@@ -81,6 +81,8 @@ struct PlanReport {
   /// nothing fits without them.
   std::optional<double> without_extras = std::nullopt;
   std::optional<BetterBatch> better_batch = std::nullopt;
+  std::optional<Result> own = std::nullopt;          ///< of the scenario's own plan, where it states all of it
+  bool with_command = false;                         ///< the text has the command that predicts the best plan
   std::optional<MachineCount> least = std::nullopt;  ///< where no plan fits: on how many machines one would
 };
 

@@ -14,13 +14,15 @@
 #include "reports/result/csv.hpp"
 #include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
+#include "reports/result/text.hpp"
 #include "reports/studies/plan_report.hpp"
 
 namespace foretrain {
 
 namespace {
 
-constexpr std::size_t most_runners_up = 10, most_in_front = 12;
+constexpr std::size_t most_alternatives = 5, most_in_front = 12;
+constexpr double near_capacity = 1.5;  ///< plans that exceed memory by more are no alternative
 
 std::string count_text(std::int64_t number) { return grouped(std::to_string(number)); }
 
@@ -32,182 +34,206 @@ std::string name_of(const RankedPlan& plan) {
   return (plan.hardware.empty() ? "" : plan.hardware + ": ") + plan_of(plan);
 }
 
-/// What the best plan has although nobody allowed it, and why.
+/// What the best plan needs although nobody allowed it.
 std::string extras_text(const PlanReport& report) {
   if (!report.without_extras) return "";
   std::string extras;
   for (const PlanExtra extra : extras_of(report.ranked.front().point)) {
     extras += (extras.empty() ? "" : ", ") + std::string(name(extra));
   }
-  return std::isfinite(*report.without_extras)
-             ? fmt::format("  Without {}, the best plan takes {:.2g} times as long\n", extras, *report.without_extras)
-             : fmt::format("  Nothing fits without {}\n", extras);
+  return labelled("Without " + extras,
+                  std::isfinite(*report.without_extras)
+                      ? fmt::format("the best plan takes {:.2g} times as long", *report.without_extras)
+                      : "no plan fits");
 }
 
 std::string space_text(const PlanSearch& search) {
   const PlanCounts& counts = search.counts;
   const std::string of_all = search.complete ? "" : " of " + count_text(search.plans);
   std::string text = fmt::format(
-      "  {}{} candidates in {} layouts: {} evaluated, {} exceed memory,", count_text(counts.plans), of_all,
+      "{}{} candidates in {} layouts: {} evaluated, {} exceed memory, ", count_text(counts.plans), of_all,
       count_text(static_cast<std::int64_t>(search.layouts)), count_text(counts.estimated), count_text(counts.unfit));
-  if (counts.impossible > 0) text += fmt::format(" {} impossible,", count_text(counts.impossible));
-  text += "\n  the rest pruned by lower bound\n";
-  if (!search.complete) text += "  Interrupted: the best may be among the candidates that were not looked at\n";
-  return text;
+  if (counts.impossible > 0) text += fmt::format("{} infeasible, ", count_text(counts.impossible));
+  text += "rest pruned by lower bound";
+  if (!search.complete) text += ". Interrupted: the fastest plan may be among the candidates not searched";
+  return paragraph(text);
 }
 
-/// "29.7 days (likely …) · 1.46 M USD (likely …)", or a step's where the training's length is not stated.
+/// "29.7 days (90 % interval …) · 1.46 M USD (90 % interval …)", or a step's where the training's length is not stated.
 std::string outlook_text(const RankedPlan& plan) {
   const TrainResult& train = plan.train();
   if (train.time_to_train) return length_text(train) + (train.cost_usd ? " · " + cost_text(train) : "");
   return "step " + format_seconds(train.step_time) + (plan.usd > 0.0 ? fmt::format(" · {:.3f} USD", plan.usd) : "");
 }
 
-/// Whether the limits hold: how likely, or by how much not.
+/// The probability that the limits hold, and by how much they are exceeded.
 std::string limits_text(const RankedPlan& plan, const PlanLimits& limits) {
   if (!limits.any()) return "";
-  std::string chance = "limits kept with a chance of " + format_chance(chance_within(plan.train(), limits));
+  std::string chance = "probability " + format_chance(chance_within(plan.train(), limits));
   if (plan.excess <= 1.0) return chance;
-  const std::string by = plan.excess < 2.0 ? fmt::format("{} too much", format_percent(plan.excess - 1.0))
-                                           : fmt::format("{:.1f} times as much", plan.excess);
-  return by + "; " + chance;
+  const std::string by = plan.excess < 2.0 ? fmt::format("exceeded by {}", format_percent(plan.excess - 1.0))
+                                           : fmt::format("exceeded {:.1f} times", plan.excess);
+  return by + ", " + chance;
 }
 
-std::string memory_text(const RankedPlan& plan) {
-  const MemoryFootprint& memory = plan.train().memory;
-  return fmt::format("{} of {}", format_bytes(memory.total()), format_bytes(memory.capacity));
+/// "tensor 4 (was 8) · recompute none (was full)": settings by which the plan differs from the user's own.
+std::string changes_text(const Result& plan, const Result& own) {
+  std::string text;
+  for (const Setting& setting : plan.settings) {
+    const auto known = std::ranges::find_if(
+        own.settings, [&](const Setting& other) { return other.line == setting.line && other.name == setting.name; });
+    const std::string before = known == own.settings.end() ? "not set" : known->value;
+    if (setting.name.empty() || before == setting.value) continue;
+    text += fmt::format("{}{} {} (was {})", text.empty() ? "" : " · ", setting.name, setting.value, before);
+  }
+  return text.empty() ? "none" : text;
+}
+
+/// The prediction of the plan that the scenario states.
+std::string own_plan_text(const PlanReport& report) {
+  if (!report.own) return "";
+  const Result &own = *report.own, &best = report.ranked.front().result;
+  const double faster = best.train()->samples_per_second / own.train()->samples_per_second;
+  std::string text = format_seconds(own.time()) + interval_of(own);
+  text += fmt::format("; the best plan is {:.3g} times as fast", faster);
+  if (!own.train()->memory.fits()) text = "does not fit; " + text;
+  return labelled("Changes", changes_text(best, own)) + labelled("Your scenario", text);
+}
+
+/// The command that predicts the plan.
+std::string command_text(const PlanReport& report, const RankedPlan& plan) {
+  std::string text = fmt::format("\nforetrain predict {}", shell_word(report.file));
+  for (const std::string& change : plan.overrides) text += fmt::format(" \\\n  --set {}", shell_quoted(change));
+  return text + "\n";
 }
 
 std::string best_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
+  const TrainResult& train = best.train();
+  const MemoryFootprint& memory = train.memory;
   std::string text = best.excess > 1.0
                          ? fmt::format("\nNo plan trains within {}; the nearest\n", describe(report.limits))
                          : "\nBest plan\n";
-  text += fmt::format("  {}\n  step {} · MFU {} · {}\n", name_of(best), format_seconds(best.train().step_time),
-                      format_percent(best.train().mfu), memory_text(best));
-  text += extras_text(report);
-  if (best.train().time_to_train) text += fmt::format("  {}\n", outlook_text(best));
-  if (report.limits.any()) text += fmt::format("  {}: {}\n", describe(report.limits), limits_text(best, report.limits));
-  text += fmt::format("\n  foretrain predict {}", shell_word(report.file));
-  for (const std::string& change : best.overrides) text += fmt::format(" \\\n    --set {}", shell_quoted(change));
-  for (const std::string& limit : best.limits) text += fmt::format("\n  {}", limit);
-  return text + "\n";
+  text += labelled("Plan", name_of(best)) + extras_text(report);
+  text += labelled("Step time", format_seconds(train.step_time) + interval_of(best.result)) + own_plan_text(report);
+  text += labelled("MFU", format_percent(train.mfu));
+  text += labelled("Peak memory", fmt::format("{} of {}", format_bytes(memory.total()), format_bytes(memory.capacity)));
+  if (train.time_to_train) text += labelled("Time to train", length_text(train));
+  if (train.time_to_train && train.cost_usd) text += labelled("Cost", cost_text(train));
+  if (report.limits.any())
+    text += labelled("Limits", describe(report.limits) + ": " + limits_text(best, report.limits));
+  for (const std::string& limit : best.limits) text += labelled("Network", limit);
+  return text;
 }
 
-/// A figure of the objective as a step's time.
-std::string time_text(const RankedPlan& plan, double value) {
-  return format_seconds(plan.train().step_time * (value / plan.value));
-}
+std::string percent_of(double share) { return fmt::format("{:.0f} %", 100.0 * share); }
 
-std::string chance_text(const PlanOdds& odds) {
-  return fmt::format("best in {:.0f} % of the draws, {:.1f} % above the best of each", 100.0 * odds.chance,
-                     100.0 * odds.regret);
-}
-
-/// "GPU compute ±8 %": what one standard deviation comes to.
-std::string unknowns_text(const PlanReport& report, double Unknown::*what) {
+/// "GPU compute ±8 % (step ±6 %)": one standard deviation of each unknown, and its effect on the step.
+std::string unknowns_text(const PlanReport& report) {
   std::string text;
   for (const Unknown& one : report.unknowns) {
-    const double percent = 100.0 * std::expm1(one.*what);
-    if (percent >= 0.5) text += fmt::format("{}{} ±{:.0f} %", text.empty() ? "" : ", ", one.name, percent);
+    const double spread = std::expm1(one.spread), moves = std::expm1(one.moves);
+    if (spread < 0.005) continue;
+    text += fmt::format("{} ±{}{}, ", one.name, percent_of(spread),
+                        moves < 0.005 ? "" : fmt::format(" (step ±{})", percent_of(moves)));
   }
-  return text;
+  return fmt::format("{}error of each plan ±{}", text, percent_of(std::expm1(plan_spread)));
 }
 
 std::string odds_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   if (!best.odds) return "";
-  const PlanOdds& odds = *best.odds;
   std::string text = "\nConfidence\n";
-  const auto add = [&text](const std::string& line) { text += paragraph(line); };
-  add(fmt::format("step {} to {} (P10 to P90), {} on average; {}", time_text(best, odds.low),
-                  time_text(best, odds.high), time_text(best, odds.expected), chance_text(odds)));
+  text += labelled("Fastest in", fmt::format("{} of random draws; expected regret {:.1f} %",
+                                             percent_of(best.odds->chance), 100.0 * best.odds->regret));
   if (best.chance_of_shortage >= 0.005) {
-    add(
-        fmt::format("needs more memory than there is with a chance of {}, as errors of the stack's runs say; a "
-                    "step then takes {:.0f} times as long, which the ranking counts",
-                    format_chance(best.chance_of_shortage), shortage_slowdown));
+    text +=
+        labelled("Out of memory", fmt::format("probability {} by errors of the learned runs; counted as {:.0f} times "
+                                              "the step time",
+                                              format_chance(best.chance_of_shortage), shortage_slowdown));
   }
   if (report.is_simpler) {
-    add(fmt::format("the simplest of the plans of which no more than {:.2g} % less is expected", 100 * noise_of_runs));
+    text += labelled("Choice", fmt::format("simplest plan within {:.2g} % of the fastest", 100 * noise_of_runs));
   }
   if (report.curse > 1.0005) {
-    add(fmt::format("selection bias (winner's curse) {:+.1f} %: expect {}", 100.0 * (report.curse - 1.0),
-                    time_text(best, best.value * report.curse)));
+    text += labelled("Bias", fmt::format("selection bias (winner's curse) {:+.1f} %", 100.0 * (report.curse - 1.0)));
   }
-  add(fmt::format("drawn, one standard deviation: {}; each plan by itself ±{:.0f} %",
-                  unknowns_text(report, &Unknown::spread), 100.0 * std::expm1(plan_spread)));
-  if (const std::string moved = unknowns_text(report, &Unknown::moves); !moved.empty()) {
-    add("these move the step by: " + moved);
-  }
-  return text;
+  return text + labelled("Varied (1 σ)", unknowns_text(report));
 }
 
 std::string better_batch_text(const PlanReport& report) {
   if (!report.better_batch) return "";
   const BetterBatch& better = *report.better_batch;
-  std::string text = fmt::format(
-      "\nA batch of {} instead of {} would let all {} GPUs of each node train:\n  step {}, {} more samples a second",
-      better.batch, better.instead_of, better.gpus_per_node, format_seconds(better.step),
-      format_percent(better.speedup - 1.0));
+  std::string text = fmt::format("Global batch {} instead of {} uses all {} GPUs per node: step {}, {} more samples/s",
+                                 better.batch, better.instead_of, better.gpus_per_node, format_seconds(better.step),
+                                 format_percent(better.speedup - 1.0));
   if (const auto usd = report.ranked.front().train().cost_usd) {
     text += fmt::format(", {:.0f} USD to train instead of {:.0f}", *usd / better.speedup, *usd);
   }
-  return text + "; by estimate\n";
+  return "\n" + paragraph(text + " (estimate)");
 }
 
-std::string runners_up_text(const PlanReport& report) {
-  std::string text;
-  std::set<PlanKind> told{kind_of(report.ranked.front())};
-  for (std::size_t i = 1; i < report.ranked.size() && told.size() <= most_runners_up; ++i) {
+std::string alternatives_text(const PlanReport& report) {
+  TextTable table("rrrll", {"rank", "step time", "fastest in", "plan", "why slower"});
+  std::set<PlanKind> shown{kind_of(report.ranked.front())};
+  for (std::size_t i = 1; i < report.ranked.size() && shown.size() <= most_alternatives; ++i) {
     const RankedPlan& plan = report.ranked[i];
-    if (!told.insert(kind_of(plan)).second) continue;
-    text += fmt::format("  {:>3}  {:>8}  {}\n       {}{}\n", i + 1, format_seconds(plan.train().step_time),
-                        name_of(plan), plan.why, plan.odds ? "; " + chance_text(*plan.odds) : "");
+    if (!shown.insert(kind_of(plan)).second) continue;
+    table.add_row({std::to_string(i + 1), format_seconds(plan.train().step_time),
+                   plan.odds ? percent_of(plan.odds->chance) : "-", name_of(plan), plan.why});
   }
-  if (text.empty()) return "";
-  return fmt::format("\nAlternatives of other kinds among the best {} (why slower)\n{}", report.ranked.size(), text);
+  return shown.size() < 2 ? "" : "\nAlternatives (why slower)\n" + table.text(page_indent);
 }
 
 /// The best plan on each kind of machines.
 std::string machines_text(const PlanReport& report) {
-  std::string text = "\nBest plan on each, the cheapest first (* none beats it in both time and cost)\n";
+  std::string text = "\nBest plan per machine type, cheapest first (* on the Pareto front of time and cost)\n";
   for (const RankedPlan& plan : report.machines) {
-    const std::string limits = limits_text(plan, report.limits);
-    text += fmt::format("  {} {}: {}\n      {}\n", plan.in_front ? "*" : " ", plan.machines, outlook_text(plan),
-                        plan.hardware == plan.machines ? plan_of(plan) : name_of(plan));
-    if (!limits.empty()) text += fmt::format("      {}\n", limits);
+    const auto indented = [&text](const std::string& line) {
+      text += fmt::format("{:6}{}\n", "", wrap(line, page_width() - 6, 6));
+    };
+    text += fmt::format("  {} {}\n", plan.in_front ? "*" : " ",
+                        wrap(fmt::format("{}: {}", plan.machines, outlook_text(plan)), page_width() - 4, 6));
+    indented(plan.hardware == plan.machines ? plan_of(plan) : name_of(plan));
+    if (report.limits.any()) indented("limits: " + limits_text(plan, report.limits));
   }
   return text;
 }
 
 std::string front_text(const PlanReport& report) {
   if (!report.machines.empty()) return machines_text(report);
-  TextTable table("rrrl", {"step", "USD a step", "memory", "no plan of those ranked beats it in all three"});
+  const bool priced = std::ranges::any_of(report.ranked, [](const RankedPlan& plan) { return plan.usd > 0.0; });
+  std::vector<std::string> header = {"step time", "memory", "plan"};
+  if (priced) header.insert(header.begin() + 1, "USD per step");
+  TextTable table(priced ? "rrrl" : "rrl", header);
   std::size_t rows = 0;
   for (const RankedPlan& plan : report.ranked) {
     if (!plan.in_front || rows == most_in_front) continue;
     ++rows;
-    table.add_row({format_seconds(plan.train().step_time), plan.usd > 0.0 ? fmt::format("{:.3f}", plan.usd) : "-",
-                   format_bytes(plan.train().memory.total()), name_of(plan)});
+    std::vector<std::string> row = {format_seconds(plan.train().step_time), format_bytes(plan.train().memory.total()),
+                                    name_of(plan)};
+    if (priced) row.insert(row.begin() + 1, fmt::format("{:.3f}", plan.usd));
+    table.add_row(std::move(row));
   }
-  return fmt::format("\nPareto front of time, cost and memory\n{}", table.text(page_indent));
+  return fmt::format("\nPareto front of step time, {}memory\n{}", priced ? "cost and " : "", table.text(page_indent));
 }
 
 std::string misses_text(const PlanReport& report) {
-  if (report.misses.empty()) return "";
-  std::string text = "\nWould be better, but do not fit\n";
+  TextTable table("rll", {"step time", "plan", "shortage"});
+  bool any = false;
   for (const RankedPlan& plan : report.misses) {
-    text +=
-        fmt::format("  {:>8}  {}\n            {}\n", format_seconds(plan.train().step_time), name_of(plan), plan.why);
+    const MemoryFootprint& memory = plan.train().memory;
+    if (memory.total() > near_capacity * memory.capacity) continue;
+    table.add_row({format_seconds(plan.train().step_time), name_of(plan), plan.why});
+    any = true;
   }
-  return text;
+  return any ? "\nFaster plans that exceed memory\n" + table.text(page_indent) : "";
 }
 
 /// On how many machines one would.
 std::string least_text(const PlanReport& report) {
   if (!report.least) return "";
-  return fmt::format("; the least on which one does are {} such machines, {} GPUs", report.least->nodes,
+  return fmt::format("; smallest cluster on which a plan fits: {} nodes, {} GPUs", report.least->nodes,
                      report.least->gpus());
 }
 
@@ -258,14 +284,16 @@ nlohmann::ordered_json plan_json(const RankedPlan& plan, const PlanLimits& limit
 
 std::string to_text(const PlanReport& report) {
   std::string text = fmt::format("Plans for {}  [{}]\n\n{}", report.scenario,
-                                 report.ranked.empty() ? "nothing ranked" : name(report.ranked.front().result.fidelity),
+                                 report.ranked.empty() ? "no plan" : name(report.ranked.front().result.fidelity),
                                  space_text(report.search));
   if (report.ranked.empty()) {
     return text + (report.search.complete ? fmt::format("\n  No plan fits{}.\n", least_text(report))
-                                          : "\n  No plan was found until then.\n");
+                                          : "\n  No plan found before the interruption.\n");
   }
-  return text + best_text(report) + odds_text(report) + better_batch_text(report) + runners_up_text(report) +
-         front_text(report) + misses_text(report);
+  text += best_text(report);
+  if (report.with_command) text += command_text(report, report.ranked.front());
+  return text + odds_text(report) + alternatives_text(report) + better_batch_text(report) + front_text(report) +
+         misses_text(report);
 }
 
 std::string to_json(const PlanReport& report) {

@@ -14,7 +14,8 @@ TEST_CASE("A first scenario is written with the program's help alone") {
   REQUIRE(init.status == 0);
   const std::string text = text_of(file);
   INFO(text);
-  check_has(text, {"  nodes: 8 ", "    global_batch: 512 ", "# GPUs that share the matrices of every layer."});
+  check_has(text, {"  nodes: 8 ", "    global_batch: 512 ",
+                   "# Tensor-parallel ranks: each holds a part of every layer's matrices."});
   // Six operations for each of 70.6 billion parameters and 512 x 8,192 tokens are 1.8 EFLOP; 64 GPUs at 989 TFLOP/s
   // take 28 s at least, and as it fits, not ten times as long.
   const std::string predicted = output_of({"predict", file, "--fidelity", "estimate"});
@@ -53,7 +54,7 @@ workload: { train: { model: llama3-70b, global_batch: 384, precision: bf16 } }
 )"),
                    "--fix", "algorithm,bucket,overlap,order,schedule,interleave,offload,servers"});
   INFO(plan.output << plan.errors);
-  CHECK_THAT(plan.output, Catch::Contains("No plan fits; the least on which one does are 2 such machines, 16 GPUs."));
+  CHECK_THAT(plan.output, Catch::Contains("No plan fits; smallest cluster on which a plan fits: 2 nodes, 16 GPUs."));
 }
 
 TEST_CASE("A scenario in the words of others is mended by what the program answers") {
@@ -78,8 +79,9 @@ plan: { tensor: 8, pipeline: 4 }
 
 TEST_CASE("Help tells of a key by its path, its last word, and what others call it") {
   const std::string path = output_of({"help", "plan.tensor"});
-  CHECK_THAT(path, Catch::StartsWith("plan.tensor\n  GPUs that share the matrices of every layer.\n"));
-  CHECK_THAT(path, Catch::Contains("without it 1"));
+  CHECK_THAT(path,
+             Catch::StartsWith("plan.tensor\n  Tensor-parallel ranks: each holds a part of every layer's matrices.\n"));
+  CHECK_THAT(path, Catch::Contains("default    1") && Catch::Contains("Megatron-LM --tensor-model-parallel-size"));
   const FilterResult word = run_program({"help", "nic_bandwidth"});
   CHECK_THAT(word.output, Catch::StartsWith("cluster.network.nic_bandwidth\n"));
   CHECK_THAT(word.output, Catch::Contains("Gbit/s"));
@@ -89,7 +91,7 @@ TEST_CASE("Help tells of a key by its path, its last word, and what others call 
   const FilterResult foreign = run_program({"help", "gradient_accumulation_steps"});
   CHECK_THAT(foreign.output,
              Catch::StartsWith("foretrain calls gradient_accumulation_steps workload.train.global_batch:"));
-  CHECK_THAT(foreign.output, Catch::Contains("Samples of a step"));
+  CHECK_THAT(foreign.output, Catch::Contains("Global batch: samples per step."));
   CHECK_THAT(output_of({"help"}), Catch::Contains("foretrain help plan.tensor") && Catch::Contains("\n  workload "));
   check_refused({"help", "tensr"}, {"no key tensr; did you mean tensor?"});
 }
@@ -97,7 +99,7 @@ TEST_CASE("Help tells of a key by its path, its last word, and what others call 
 TEST_CASE("Keys are listed below a prefix, for people and for programs") {
   const FilterResult plan = run_program({"keys", "plan"});
   REQUIRE(plan.status == 0);
-  CHECK_THAT(plan.output, Catch::Contains("plan.sync.bucket\n    Gradients that are sent together"));
+  CHECK_THAT(plan.output, Catch::Contains("plan.sync.bucket\n    Gradient bucket: a size"));
   CHECK_THAT(plan.output, !Catch::Contains("workload.train"));
   check_has(output_of({"keys", "workload.train.optimizer", "--json"}),
             {"\"key\": \"workload.train.optimizer\"", "\"adamw\""});

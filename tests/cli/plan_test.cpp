@@ -23,11 +23,11 @@ workload:
 TEST_CASE("The best plan is told with the command that predicts it, runners-up with why they lose") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", named_training);
-  const std::string result = output_of({"plan", file, "--fix", "context,offload,bucket", "--top", "20"});
+  const std::string result = output_of({"plan", file, "--fix", "context,offload,bucket", "--top", "20", "--command"});
   check_has(result, {"Plans for small training", "Best plan", "foretrain predict ", "--set 'plan.data=8'",
                      "Alternatives", "Pareto front"});
   const FilterResult alone =
-      run_program({"plan", file, "--fix", "context,offload,bucket", "--top", "20", "--jobs", "1"});
+      run_program({"plan", file, "--fix", "context,offload,bucket", "--top", "20", "--command", "--jobs", "1"});
   CHECK(alone.output == result);
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("Hardware is searched too: the cheapest training within a time") {
   const std::string result =
       output_of({"plan", file, "--fix", "context,offload,bucket,tensor,pipeline", "--top", "5", "--objective", "cost",
                  "--within", "10 days", "--nodes", "1..2", "--node", "dgx-a100-80gb@1.5,dgx-h100@3"});
-  CHECK_THAT(result, Catch::Contains("Best plan on each, the cheapest first"));
+  CHECK_THAT(result, Catch::Contains("Best plan per machine type, cheapest first"));
   check_has(
       result,
       {"dgx-a100-80gb@1.5, 1 node:", "dgx-a100-80gb@1.5, 2 nodes:", "dgx-h100@3, 1 node:", "dgx-h100@3, 2 nodes:"});

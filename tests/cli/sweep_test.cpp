@@ -121,7 +121,7 @@ TEST_CASE("A database keeps what is finished, and refuses another sweep") {
   CHECK_THAT(first.output, Catch::Contains("ranks") && Catch::Contains("2.50 ms"));
   const FilterResult again = sweep_to(output, {"--where", "time_s > 0.01"});
   CHECK(again.status == 0);
-  CHECK_THAT(again.errors, Catch::Contains("6 rows are there from an earlier run"));
+  CHECK_THAT(again.errors, Catch::Contains("6 rows kept from an earlier run"));
   CHECK_THAT(again.output, Catch::Contains("15.0 ms") && !Catch::Contains("2.50 ms"));
   const FilterResult other = sweep_to(output, {"--set", "cluster.nodes=2"});
   CHECK(other.status == 2);
@@ -136,11 +136,12 @@ TEST_CASE("Keys that change together, rows that cannot be, and the best rows on 
   const FilterResult shown = run_program(sweep);
   CHECK(shown.status == 1);
   CHECK_THAT(shown.output, Catch::Contains("1 MB") && Catch::Contains("2 MB") && !Catch::Contains("4 MB"));
-  check_has(words_of(shown.errors), {"1 of 3 predictions failed", "1 cannot be", "8 ranks on 4 GPUs"});
+  check_has(words_of(shown.errors),
+            {"1 of 3 rows without prediction", "1 infeasible configurations", "8 ranks on 4 GPUs"});
   const FilterResult skipped = run_program(with(sweep, {"--skip-impossible", "-o", folder.file("out.csv")}));
   CHECK(skipped.status == 0);
   CHECK_THAT(words_of(skipped.errors),
-             !Catch::Contains("predictions failed") && Catch::Contains("1 cannot be, and are left out:"));
+             !Catch::Contains("without prediction") && Catch::Contains("1 infeasible configurations, omitted:"));
   CHECK(column(table_in(folder.file("out.csv")), "workload.collective.ranks") == std::vector<std::string>{"2", "4"});
 }
 
@@ -149,7 +150,7 @@ TEST_CASE("A row that cannot be predicted says why, and the others stand") {
   const FilterResult result = run_program({"sweep", ring_of_four, "--vary", "workload.collective.ranks=4,400",
                                            "--fidelity", "estimate", "-o", folder.file("out.csv")});
   CHECK(result.status == 1);
-  CHECK_THAT(result.errors, Catch::Contains("1 of 2 predictions failed"));
+  CHECK_THAT(result.errors, Catch::Contains("1 of 2 rows without prediction"));
   const CsvTable table = table_in(folder.file("out.csv"));
   CHECK_FALSE(column(table, "predicted.time_s")[0].empty());
   CHECK(column(table, "predicted.error")[0].empty());

@@ -115,8 +115,7 @@ TEST_CASE("Of two ways the better one is found, or told where it is not") {
   CHECK(pairs["right"] == 1);
   CHECK(pairs["share"] == 1.0);
   CHECK(pairs["wrong"].empty());
-  CHECK_THAT(output_of({"validate", "--cases", wrong, "--pairs", key}),
-             Catch::Contains("Predicted the other way round"));
+  CHECK_THAT(output_of({"validate", "--cases", wrong, "--pairs", key}), Catch::Contains("Ranked wrongly"));
   check_refused({"validate", "--cases", wrong, "--pairs", "plan.zync"}, {"plan.zync"});
 }
 

@@ -22,7 +22,7 @@ TEST_CASE("The page of an accuracy: groups, anchors, pairs, what has no predicti
   cases.push_back({"d", "two", "step_time", 4.0, 4.0});
   cases.back().covered = true;
   const AccuracyReport plain = accuracy_report(cases, {}, 0);
-  CHECK_THAT(to_text(plain), Catch::Contains("  75 %  ") && !Catch::Contains("left the errors"));
+  CHECK_THAT(to_text(plain), Catch::Contains("  75 %  ") && !Catch::Contains("errors exclude"));
   report.anchored = 4;
   report.groups[0].anchors = report.groups[1].anchors = 0;
   const Anchor twice{.runs = 2, .computing = 1.25, .network = 0.5, .spread = 0.03, .waits = true};
@@ -31,10 +31,9 @@ TEST_CASE("The page of an accuracy: groups, anchors, pairs, what has no predicti
   report.failed.clear();
   for (int i = 0; i < 14; ++i) report.failed.push_back({std::string(1, static_cast<char>('a' + i)), "no plan"});
   const std::string text = to_text(report);
-  check_whole("page-an-accuracy-groups-anchors-2.txt", text.substr(text.find("\n3 cases")));
+  check_whole("page-an-accuracy-groups-anchors-2.txt", text.substr(text.find("\nScale factors of 3 cases")));
   report.anchors = {{"lenet", once}};
-  CHECK_THAT(to_text(report),
-             Catch::Contains("\n1 case says how fast the others of its model are, and left the errors\n"));
+  CHECK_THAT(to_text(report), Catch::Contains("\nScale factors of 1 case per model, which the errors exclude\n"));
   report.failed.resize(12);
   CHECK_THAT(to_text(report), Catch::EndsWith("  no plan\n    a, b, c, d, e, f, g, h, i, j, k, l\n"));
 }
@@ -43,16 +42,17 @@ TEST_CASE("Pairs are told by group and together, with those that are predicted t
   AccuracyReport report;
   const auto pairs_in = [&] {
     const std::string text = to_text(report);
-    return text.substr(text.find("\nWhich of two"));
+    return text.substr(text.find("\nPairs ranked"));
   };
   report.pairs = PairReport{{"plan.sync", "plan.data"}, 0, 0, 3, {}, {}};
   CHECK(pairs_in() == R"(
-Which of two is better, in pairs that differ in plan.sync, plan.data and are measured more than 5 % apart
+Pairs ranked as measured
+  Pairs differ only in plan.sync, plan.data, and by more than 5 % as measured.
 
-  There are none; 3 pairs are closer together.
+  No such pair; 3 pairs are closer.
 )");
   report.pairs->close = 1;
-  CHECK_THAT(pairs_in(), Catch::EndsWith("  There are none; 1 pair is closer together.\n"));
+  CHECK_THAT(pairs_in(), Catch::EndsWith("  No such pair; 1 pair is closer.\n"));
   report.pairs = PairReport{{"plan.sync"}, 4, 3, 0, {{"one", 4, 3}}, {}};
   report.pairs->wrong = {{"ring", "tree", "one", "step_time", 1.256, 0.804}};
   check_whole("pairs-told-group-together-those.txt", pairs_in());

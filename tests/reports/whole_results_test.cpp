@@ -22,7 +22,7 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
   Step time     500 ms
   Throughput    128 samples/s
   MFU           40.0 % · 0 FLOP/s per GPU
-  Peak memory   40.0 GB of 80.0 GB (fits)
+  Peak memory   40.0 GB of 80.0 GB = 74.5 GiB (fits)
 )");
   TrainResult& train = *result.train();
   result.uncertainty_low = Seconds(0.4);
@@ -46,12 +46,12 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
   // A single cause has no share; steps during a write of a checkpoint appear where they are longer.
   result.uncertainty_causes = {{"products", "", 0.996}};
   train.checkpoints->beside_write = Seconds(0.50000049);
-  CHECK_THAT(head_of(result), Catch::Contains("  Uncertainty   from products\n"));
+  CHECK_THAT(head_of(result), Catch::Contains("  Interval from products\n"));
   CHECK_THAT(head_of(result), !Catch::Contains("during a write"));  // a millionth is rounding
   train.checkpoints->beside_write = Seconds(0.5000006);
   CHECK_THAT(head_of(result), Catch::Contains("steps during a write over the training NICs take 500 ms\n"));
   result.uncertainty_causes = {{"products", "", 0.995}};
-  CHECK_THAT(head_of(result), Catch::Contains("from products "));
+  CHECK_THAT(head_of(result), Catch::Contains("Interval from products "));
   train.memory.capacity = Bytes(0.0);
   CHECK_THAT(to_text(result), !Catch::Contains("DOES NOT FIT") && !Catch::Contains("Peak memory"));
   train.breakdown = {};

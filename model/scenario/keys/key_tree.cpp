@@ -142,7 +142,7 @@ class Walk {
 std::string describe(const Form& form) {
   switch (form.kind) {
     case Form::Kind::whole:
-      return "a whole number";
+      return "an integer";
     case Form::Kind::number:
       return "a number";
     case Form::Kind::flag:
@@ -154,7 +154,7 @@ std::string describe(const Form& form) {
       return fmt::format("{} ({})", family.what, form.unit);
     }
     case Form::Kind::text:
-      return "a text";
+      return "a string";
     case Form::Kind::mapping:
       return "a mapping";
     case Form::Kind::name:
@@ -202,7 +202,7 @@ const CatalogueRow& row_of(Catalogue catalogue) {
                                           {"scenario", "scenario", "runs", "foretrain scenarios list"},
                                           {"calibration", "calibration", "calibrations"},
                                           {"trainer", "trainer", "trainers", "foretrain trainers list"},
-                                          {"network card"},
+                                          {"NIC"},
                                           {"processor", "microarchitecture", "hardware/processors"},
                                           {"storage"},
                                           {"link"},

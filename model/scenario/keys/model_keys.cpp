@@ -8,14 +8,14 @@ namespace foretrain::keys {
 namespace {
 
 constexpr Key model_keys[] = {
-    {"kind", text, "", "What a file describes: model."},
-    {"name", text, "the family", "What results call the model."},
+    {"kind", text, "", "Kind of file: model."},
+    {"name", text, "the family", "Name of the model in results."},
     {"description", text, "", "A line about the model for people who list models."},
-    {"sources", by_name(mapping(source)), "", "Where the figures come from: default, or by key."},
+    {"sources", by_name(mapping(source)), "", "Sources of the values: default, or by key."},
     {"published_batch", text, "",
-     "What a step of its published training took: 4 M tokens, 512 sequences. `foretrain init` begins with it."},
+     "Published global batch, such as 4 M tokens or 512 sequences; default of `foretrain init`."},
     {"family", one_of<"gpt", "bert", "mpt", "llama", "vit", "t5", "mlp", "cnn", "vision_language">, "needed",
-     "What sort of model it is, and what holds for keys that are left out."},
+     "Model family, which sets the defaults of other keys."},
 };
 constexpr Variant model_variants[] = {{"gpt bert mpt llama vit t5", &transformer},
                                       {"gpt bert mpt llama t5", &language},
@@ -27,7 +27,7 @@ constexpr Variant model_variants[] = {{"gpt bert mpt llama vit t5", &transformer
 using Transformer = TransformerConfig;
 constexpr IntegerRange any_width{1, 100'000'000}, latent_width{1, 1'000'000}, any_heads{1, 1'000'000};
 constexpr Key transformer_keys[] = {
-    needed<&Transformer::layers>("How many layers the model has.", {.range = {1, 10'000}}),
+    needed<&Transformer::layers>("Number of layers.", {.range = {1, 10'000}}),
     needed<&Transformer::hidden>("Width of the residual stream.", {.range = any_width}),
     needed<&Transformer::heads>("Attention heads of a layer.", {.range = any_heads}),
     member<&Transformer::kv_heads>("Heads of keys and values, each shared by several (grouped-query attention).",
@@ -35,9 +35,9 @@ constexpr Key transformer_keys[] = {
     member<&Transformer::head_dim>("Width of a head.", {.usual = "hidden / heads", .range = any_heads}),
     member<&Transformer::ffn_hidden>("Width of the feed-forward part; of an expert, where there are some.",
                                      {.usual = "4 x hidden; gated 8/3 x hidden", .range = any_width}),
-    member<&Transformer::gated_ffn>("Whether the feed-forward part has a gate (SwiGLU).", {.usual = "the family's"}),
-    member<&Transformer::biases>("Whether linear layers and norms have biases.", {.usual = "the family's"}),
-    member<&Transformer::layer_norm>("Whether norms subtract the mean (LayerNorm).",
+    member<&Transformer::gated_ffn>("Gated feed-forward layer (SwiGLU).", {.usual = "the family's"}),
+    member<&Transformer::biases>("Biases in linear layers and norms.", {.usual = "the family's"}),
+    member<&Transformer::layer_norm>("LayerNorm instead of RMSNorm.",
                                      {.usual = "false for llama and t5", .together = "Family llama or t5."}),
 };
 
@@ -52,11 +52,10 @@ constexpr std::string_view with_pattern = "With layer_pattern.";
 constexpr Key language_keys[] = {
     needed<&Transformer::vocabulary>("Words of the vocabulary.", {.range = any_width}),
     needed<&Transformer::sequence>("Tokens of a sequence.", {.range = any_width}),
-    member<&Transformer::tied_embeddings>("Whether the output layer is the table of embeddings.",
-                                          {.usual = "the family's"}),
+    member<&Transformer::tied_embeddings>("Tied embedding and output layer.", {.usual = "the family's"}),
     member<&Transformer::experts>("Experts of a layer (mixture of experts).", {.range = {1, 100'000}}),
     member<&Transformer::experts_per_token>("Experts to which a token goes.", {.range = {1, 100'000}}),
-    member<&Transformer::shared_experts>("Experts to which every token goes, beside the others.",
+    member<&Transformer::shared_experts>("Shared experts, used by every token.",
                                          {.together = "With experts.", .range = {0, 1000}}),
     {"dense_layers", whole, "0", "Layers at the beginning that have no experts.", "With dense_ffn_hidden."},
     {"dense_ffn_hidden", whole, "needed with dense_layers", "Width of the feed-forward part of those layers."},
@@ -65,16 +64,16 @@ constexpr Key language_keys[] = {
     member<&Transformer::expert_capacity>("Tokens that an expert takes over the mean; the rest are dropped.",
                                           {.usual = "all tokens", .together = "With experts.", .zero = Zero::refused}),
     {"attention_kind", one_of<"full", "sliding", "mla">, "by the keys below",
-     "Whether a token attends to all others, to a window, or through latent vectors."},
+     "Attention: full, sliding window, or multi-head latent attention (MLA)."},
     {"q_lora_rank", whole, "0: none", "Numbers of a token from which queries are made.", "With kv_lora_rank."},
     {"kv_lora_rank", whole, "0: none", "Numbers of a token from which keys and values are made (latent attention)."},
     {"rope_head_dim", whole, "0", "Width of the rotated part that all heads share.", "With kv_lora_rank."},
     {"v_head_dim", whole, "head_dim", "Width of a head's values.", "With kv_lora_rank."},
     {"window", whole, "all tokens", "Tokens that a token attends to, itself included (sliding attention)."},
-    {"full_attention_every", whole, "none", "Of so many layers the last attends to all tokens.", "With window."},
-    member<&Transformer::qk_norm>("Whether queries and keys are normed head by head."),
-    member<&Transformer::attention_sinks>("Whether each head has a learned score beside those of the keys."),
-    member<&Transformer::post_norms>("Whether a second norm stands behind each half of a block."),
+    {"full_attention_every", whole, "none", "One full-attention layer per this many layers.", "With window."},
+    member<&Transformer::qk_norm>("Norm of queries and keys per head (QK norm)."),
+    member<&Transformer::attention_sinks>("Attention sink: a learned score per head."),
+    member<&Transformer::post_norms>("Second norm after attention and feed-forward."),
     member<&Transformer::mtp_layers>("Layers that predict further tokens.", {.range = {0, 100}}),
     {"layer_pattern", text, "blocks alone",
      "A letter for each layer: M (Mamba-2), * (attention), - (feed-forward), E (experts)."},
@@ -87,7 +86,7 @@ constexpr Key language_keys[] = {
                                  {.name = "mamba_groups", .together = with_pattern, .range = latent_width}),
     member<&MambaConfig::kernel>("Width of its convolution.",
                                  {.name = "mamba_kernel", .together = with_pattern, .range = {1, 1000}}),
-    member<&MambaConfig::chunk>("Tokens that are scanned at a time.",
+    member<&MambaConfig::chunk>("Tokens per scan chunk.",
                                 {.name = "mamba_chunk", .together = with_pattern, .range = latent_width}),
     member<&MambaConfig::step_rank>(
         "Numbers from which steps are made: layers are of Mamba-1, with as many heads as channels.",
@@ -97,7 +96,7 @@ constexpr Key language_keys[] = {
 constexpr Key images_keys[] = {
     needed<&Transformer::image_size>("Pixels of an image's side.", {.range = {1, 100'000}}),
     needed<&Transformer::patch_size>("Pixels of a patch's side: a divisor of image_size.", {.range = {1, 100'000}}),
-    member<&Transformer::classes>("Classes that images are put into.", {.usual = "1000", .range = any_width}),
+    member<&Transformer::classes>("Number of image classes.", {.usual = "1000", .range = any_width}),
 };
 
 constexpr Key network_model_keys[] = {
@@ -108,7 +107,7 @@ constexpr Key network_model_keys[] = {
 
 constexpr Key vision_language_keys[] = {
     {"vision", named(Catalogue::model, model), "needed", "The image encoder: a model of family vit."},
-    {"projector", mapping(projector), "needed", "What makes tokens of the language model from patches."},
+    {"projector", mapping(projector), "needed", "Projector from patches to language tokens."},
     {"language", named(Catalogue::model, model), "needed", "The language model."},
 };
 
@@ -120,7 +119,7 @@ constexpr Key mlp_projector_keys[] = {
     member<&ProjectorConfig::layers>("Linear layers, with GELU between them.", {.range = {1, 100}}),
     member<&ProjectorConfig::hidden>("Width between them.", {.usual = "the language model's", .range = any_width}),
     member<&ProjectorConfig::merge>("Patches of a side that are joined into one token.", {.range = {1, 1000}}),
-    member<&ProjectorConfig::averaged>("Whether they are joined by their mean, not one behind the other."),
+    member<&ProjectorConfig::averaged>("Merge patches by their mean instead of concatenation."),
     member<&ProjectorConfig::inner_layers>(
         "Inner layers of the encoder that have such a projector as well (DeepStack).", {.range = {0, 1000}}),
 };
@@ -132,13 +131,13 @@ constexpr Key resampler_keys[] = {
                                     {.usual = "the language model's", .range = any_heads}),
     member<&ProjectorConfig::ffn_hidden>("Width of the feed-forward part of a block.",
                                          {.usual = "0: none", .range = {0, 100'000'000}}),
-    member<&ProjectorConfig::self_attention>("Whether queries attend to each other first."),
+    member<&ProjectorConfig::self_attention>("Self-attention among queries."),
 };
 
 constexpr Value layers_in_order = list(mapping(layer) | text);
 constexpr IntegerRange layer_width{1, 100'000'000}, layer_window{1, 10'000};
 constexpr Value one_or_two = whole | list(whole);
-constexpr Key has_bias = member<&NetworkLayer::bias>("Whether a bias is added.");
+constexpr Key has_bias = member<&NetworkLayer::bias>("Bias.");
 
 // Words without parameters (relu, flatten, …) are written without a mapping.
 constexpr Key layer_keys[] = {
@@ -174,7 +173,7 @@ constexpr Key pool_layer_keys[] = {
 
 constexpr Key residual_keys[] = {
     {"body", layers_in_order, "needed", "The layers."},
-    {"shortcut", layers_in_order, "nothing", "Layers on the way past them."},
+    {"shortcut", layers_in_order, "nothing", "Layers of the shortcut."},
 };
 
 constexpr Key repeated_keys[] = {

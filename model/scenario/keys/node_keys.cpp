@@ -9,92 +9,91 @@ namespace foretrain::keys {
 namespace {
 
 constexpr Key node_keys[] = {
-    {"kind", text, "node", "What a file describes: node."},
-    {"name", text, "node", "What results call the machine."},
-    {"description", text, "", "A line about the machine for people who list hardware."},
+    {"kind", text, "node", "Kind of file: node."},
+    {"name", text, "node", "Name of the node in results."},
+    {"description", text, "", "One-line description for `foretrain hardware list`."},
     {"gpu", named(Catalogue::gpu, gpu), "needed", "The kind of GPU."},
-    {"gpus", whole, "needed", "How many GPUs the machine has."},
+    {"gpus", whole, "needed", "GPUs per node."},
     {"cpu", mapping(cpu), "needed", "Its processors and their memory."},
     {"peer_to_peer", flag, "below PCIe switches, where the GPU has peer_access",
-     "Whether GPUs without NVLink between them copy to each other past host memory."},
-    {"nccl", text, "the cluster's",
-     "The version of NCCL; none for a textbook machine, whose collectives lose nothing to a library."},
+     "GPU peer-to-peer copies over PCIe, not through CPU memory."},
+    {"nccl", text, "the cluster's", "NCCL version; none: collectives without library overhead (textbook nodes)."},
     {"link_types", by_name(mapping(link_type)), "", "Kinds of links that the catalogue does not have, by name."},
     {"wiring", list(mapping(link)), "needed", "The links between GPUs, switches and processors."},
-    {"nics", mapping(nics), "on the processors", "Where the network cards hang."},
-    {"network", mapping(network), "no network cards", "The network cards, and what lies behind them."},
+    {"nics", mapping(nics), "on the CPU sockets", "PCIe attachment of NICs."},
+    {"network", mapping(network), "no NICs", "NICs and the network behind them."},
     {"storage", named(Catalogue::storage, storage), "no storage", "The disks from which data are loaded."},
-    {"assumed", by_name(text), "nothing",
-     "Keys that the author of the file assumed, each with the reason; predictions repeat them as warnings."},
-    {"sources", by_name(mapping(source)), "needed in files", "Where the figures come from: default, or by key."},
+    {"assumed", by_name(text), "nothing", "Assumed keys with reasons, which predictions repeat as warnings."},
+    {"sources", by_name(mapping(source)), "needed in files", "Sources of the values: default, or by key."},
 };
 
 constexpr Key link_keys[] = {
     {"between", list(text), "needed",
      "The two ends: gpu<number>, cpu<number>, nvswitch…, plx… or pcie…; gpu0..gpu7 stands for eight links."},
     {"link", named(Catalogue::link), "needed", "The kind of link: a name of link_types or of the catalogue's links."},
-    {"count", whole, "1", "How many such links lie side by side."},
+    {"count", whole, "1", "Number of parallel links."},
 };
 
 constexpr Key nics_keys[] = {
-    {"attached_to", one_or_list(text), "needed", "The parts of the wiring that network cards hang on, in turn."},
-    {"link", named(Catalogue::link), "needed", "The kind of link by which a card hangs there."},
+    {"attached_to", one_or_list(text), "needed", "Vertices of the wiring to which NICs attach, in turn."},
+    {"link", named(Catalogue::link), "needed", "Link type of the attachment."},
 };
 
 constexpr Key link_type_keys[] = {
-    needed<&LinkType::kind>("What sort of link it is."),
-    needed<&LinkType::bandwidth>("GB/s", "What large copies reach over one link, in one direction."),
-    needed<&LinkType::latency>("us", "What one crossing adds.", {.zero = Zero::allowed}),
-    member<&LinkType::full_duplex>("Whether both directions carry the bandwidth at the same time."),
-    member<&LinkType::in_network_reduction>("Whether switches on such links add up what passes through them."),
+    needed<&LinkType::kind>("Link technology."),
+    needed<&LinkType::bandwidth>("GB/s", "Copy bandwidth per link and direction."),
+    needed<&LinkType::latency>("us", "Latency per link.", {.zero = Zero::allowed}),
+    member<&LinkType::full_duplex>("Full duplex: both directions carry the full bandwidth."),
+    member<&LinkType::in_network_reduction>("In-network reduction by NVSwitches (NVLink SHARP)."),
     member<&LinkType::collective_efficiency>("Share of the bandwidth that rings of collective libraries reach.",
                                              {.usual = "0: as calibrated"}),
-    member<&LinkType::gpu_bandwidth>(
-        "GB/s", "the links' own", "Of all such links between two processors: what GPUs of one send those of the other.",
-        {.together = "kind: socket"}),
-    {"source", mapping(source), "an assumption", "Where the figures come from."},
+    member<&LinkType::gpu_bandwidth>("GB/s", "the links' own",
+                                     "GPU-to-GPU bandwidth between two CPU sockets, all links together.",
+                                     {.together = "kind: socket"}),
+    {"source", mapping(source), "an assumption", "Source of the values."},
 };
 
 constexpr Key links_file_keys[] = {
-    {"kind", text, "", "What the file describes: links."},
+    {"kind", text, "", "Kind of file: links."},
     {"description", text, "", "A line about the file."},
     {"links", by_name(mapping(link_type)), "needed", "Kinds of links, by name."},
 };
 
 constexpr Key cards_file_keys[] = {
-    {"kind", text, "", "What the file describes: cards."},
+    {"kind", text, "", "Kind of file: cards."},
     {"description", text, "", "A line about the file."},
-    {"cards", by_name(mapping(card)), "needed", "Kinds of network cards, by name."},
+    {"cards", by_name(mapping(card)), "needed", "NIC types, by name."},
 };
 
 constexpr Key card_keys[] = {
-    {"medium", one_of<"ethernet", "infiniband">, "needed", "What the card's port speaks."},
+    {"medium", one_of<"ethernet", "infiniband">, "needed", "Port type of the NIC."},
     {"bandwidth", quantity("Gbit/s"), "needed", "Data rate of one port in one direction."},
-    {"source", mapping(source), "needed", "Where the bandwidth comes from."},
-    {"messages", mapping(messages), "as calibrated on InfiniBand", "What collective libraries reach through the card."},
+    {"source", mapping(source), "needed", "Source of the bandwidth."},
+    {"messages", mapping(messages), "as calibrated on InfiniBand",
+     "Performance of collective libraries through the NIC."},
 };
 
 constexpr Key messages_keys[] = {
-    member<&CardMessages::efficiency>("Share of the card's bandwidth that long messages reach.",
+    member<&CardMessages::efficiency>("Bandwidth of long messages relative to the NIC's.",
                                       {.usual = "as calibrated", .zero = Zero::refused}),
-    member<&CardMessages::message_time>("us", "none", "What each message takes beside its bytes."),
-    member<&CardMessages::step>("us", "none", "What each step of a collective takes beside its messages."),
+    member<&CardMessages::message_time>("us", "none", "Fixed time per message."),
+    member<&CardMessages::step>("us", "none", "Fixed time per collective step."),
     member<&CardMessages::largest>("KiB", "128 KiB",
                                    "The largest message to many peers, or of a reduction in switches."),
-    {"source", mapping(source), "needed", "Where the figures were measured."},
+    {"source", mapping(source), "needed", "Source of the measurements."},
 };
 
 constexpr Key storage_file_keys[] = {
-    {"kind", text, "", "What the file describes: storage."},
+    {"kind", text, "", "Kind of file: storage."},
     {"description", text, "", "A line about the file."},
     {"storage", by_name(mapping(storage)), "needed", "Kinds of storage, by name."},
 };
 
 constexpr Key storage_keys[] = {
-    {"name", text, "the catalogue's name", "What results call it."},
-    member<&Storage::kind>("Flash, a disk with an arm, or a server that other machines use as well."),
-    needed<&Storage::read_bandwidth>("GB/s", "Of large sequential reads; of a disk, in its outer zone."),
-    member<&Storage::write_bandwidth>("GB/s", "as reads", "Of large sequential writes."),
+    {"name", text, "the catalogue's name", "Name in results."},
+    member<&Storage::kind>("Storage type: flash, hard disk, or network server."),
+    needed<&Storage::read_bandwidth>("GB/s", "Bandwidth of large sequential reads; of a hard disk, in its outer zone."),
+    member<&Storage::write_bandwidth>("GB/s", "as reads", "Bandwidth of large sequential writes."),
     member<&Storage::random_read_iops>(
         "Small reads a second, many at once.",
         {.usual = "needed, but of disks", .together = "Not of disks.", .zero = Zero::refused}),
@@ -105,7 +104,7 @@ constexpr Key storage_keys[] = {
     member<&Storage::write_latency>("us", "as reads", "One small write alone.", {.zero = Zero::allowed}),
     member<&Storage::queue_depth>("Requests that it takes at once.",
                                   {.usual = "1024; of disks 32", .range = {1, 1'000'000}}),
-    member<&Storage::read_ahead>("KiB", "128 KiB", "How far the kernel reads ahead of a process that reads on and on."),
+    member<&Storage::read_ahead>("KiB", "128 KiB", "Read-ahead of the kernel for sequential reads."),
     {"rotation", quantity("ms") | text, "needed of disks", "10000 rpm, or the time of a revolution.", "kind: disk"},
     member<&Storage::seek>("ms", "needed of disks", "The average seek before a read.",
                            {.together = "kind: disk", .zero = Zero::allowed}),
@@ -121,19 +120,18 @@ constexpr Key storage_keys[] = {
                                            {.together = "kind: network"}),
     member<&Storage::stream_bandwidth>("MB/s", "unlimited", "The most of one connection.",
                                        {.together = "kind: network"}),
-    member<&Storage::link_bandwidth>("Gbit/s", "unlimited", "One machine's way to the server.",
+    member<&Storage::link_bandwidth>("Gbit/s", "unlimited", "Link of one node to the server.",
                                      {.together = "kind: network"}),
     member<&Storage::clients>("Machines that use the server at the same time.",
                               {.together = "kind: network", .range = {1, 1'000'000}}),
-    member<&Storage::network>(
-        "Whether machines reach the server by the cards that training uses, or by others (separate).",
-        {.together = "kind: network"}),
-    {"source", mapping(source), "an assumption", "Where the figures come from."},
+    member<&Storage::network>("Storage traffic uses the training NICs (shared), or others (separate).",
+                              {.together = "kind: network"}),
+    {"source", mapping(source), "an assumption", "Source of the values."},
 };
 
 constexpr Key source_keys[] = {
-    {"kind", word<ConstantKind>, "needed", "Whether a figure is published, measured, fitted or assumed."},
-    {"text", text, "needed", "Where it was published, or how it was measured."},
+    {"kind", word<ConstantKind>, "needed", "Kind of source: published, measured, fitted or assumed."},
+    {"text", text, "needed", "Publication or method of measurement."},
 };
 
 constexpr std::string_view fabric_words[] = {SingleSwitch::word, FatTree::word, Dragonfly::word, Torus::word,
@@ -142,53 +140,51 @@ static_assert(std::size(fabric_words) == std::variant_size_v<decltype(Fabric::sh
 constexpr IntegerRange to_a_million{1, 1'000'000};
 // A kind of fabric has the keys that go together with its word, and those that go with none.
 constexpr Key fabric_keys[] = {
-    {"kind", words(fabric_words), "needed", "The shape of the network behind the cards."},
-    {"name", text, "", "What people call the fabric."},
+    {"kind", words(fabric_words), "needed", "Topology of the fabric."},
+    {"name", text, "", "Name of the fabric."},
     {"description", text, "", "A line about the fabric for people who list hardware."},
-    {"sources", by_name(mapping(source)), "assumptions", "Where the figures come from: default, or by key."},
-    {"switch_latency", quantity("ns"), "0", "What every switch on the way adds; of a torus, every hop."},
+    {"sources", by_name(mapping(source)), "assumptions", "Sources of the values: default, or by key."},
+    {"switch_latency", quantity("ns"), "0", "Latency per switch; of a torus, per hop."},
     member<&FatTree::nodes_per_leaf>(
-        "Machines that have a card on a leaf.",
-        {.usual = "needed of fat_tree", .together = "kind: fat_tree", .range = to_a_million}),
+        "Nodes per leaf switch.", {.usual = "needed of fat_tree", .together = "kind: fat_tree", .range = to_a_million}),
     member<&FatTree::nodes_per_pod>("Machines of a pod, which has spines of its own.",
                                     {.usual = "no pods", .together = "kind: fat_tree", .range = to_a_million}),
     member<&FatTree::oversubscription>("Cards below a leaf over its cables upward.",
                                        {.usual = "1", .together = "kind: fat_tree"}),
     member<&FatTree::pod_oversubscription>("Cables from a pod's leaves over cables to the core.",
                                            {.usual = "1", .together = "kind: fat_tree, nodes_per_pod"}),
-    member<&FatTree::rails>("Whether card i of every machine hangs on the group's leaf i.",
+    member<&FatTree::rails>("Rail-optimised: NIC i of every node connects to leaf i.",
                             {.usual = "false", .together = "kind: fat_tree"}),
     member<&FatTree::uplinks>(
         "A leaf's cables to the spines, each to one of its own.",
-        {.usual = "as many as are as wide as a card", .together = "kind: fat_tree", .range = to_a_million}),
+        {.usual = "full bandwidth of the NICs", .together = "kind: fat_tree", .range = to_a_million}),
     {"routing", one_of<"perfect", "adaptive", "hash", "minimal", "valiant">, "perfect; minimal of dragonfly",
-     "Which way a connection takes: of a fat_tree all uplinks (perfect), one at a time (adaptive) or one by a hash of "
-     "its ends; of a dragonfly the shortest (minimal), or one by another group (valiant).",
+     "Routing. fat_tree: perfect (all uplinks), adaptive or hash (ECMP); dragonfly: minimal or valiant (by another "
+     "group).",
      "kind: fat_tree or dragonfly"},
-    {"seed", whole, "1", "Where the numbers of hash and valiant begin: the same seed gives the same routes.",
-     "routing: hash or valiant"},
+    {"seed", whole, "1", "Random seed of hash and valiant routes.", "routing: hash or valiant"},
     member<&Dragonfly::nodes_per_router>(
         "Machines on a router.",
         {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
     member<&Dragonfly::routers_per_group>(
         "Routers of a group, all joined to each other.",
         {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
-    member<&Dragonfly::groups>("How many groups there are.",
+    member<&Dragonfly::groups>("Number of groups.",
                                {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
     member<&Dragonfly::global_links_per_router>(
         "Links of a router to other groups.",
         {.usual = "nodes_per_router", .together = "kind: dragonfly", .range = to_a_million}),
-    member<&Dragonfly::local_bandwidth>("Gbit/s", "the card's", "Of a link inside a group.",
+    member<&Dragonfly::local_bandwidth>("Gbit/s", "the card's", "Bandwidth of a link inside a group.",
                                         {.together = "kind: dragonfly"}),
-    member<&Dragonfly::global_bandwidth>("Gbit/s", "the card's", "Of a link between groups.",
+    member<&Dragonfly::global_bandwidth>("Gbit/s", "the card's", "Bandwidth of a link between groups.",
                                          {.together = "kind: dragonfly"}),
     {"dimensions", one_or_list(whole), "needed of torus", "Machines along each dimension: [4, 4, 2].", "kind: torus"},
     member<&Torus::link_bandwidth>("Gbit/s", "the card's", "To one neighbour, in one direction.",
                                    {.together = "kind: torus"}),
-    member<&Sites::sites>("Places over which the machines are divided evenly.",
+    member<&Sites::sites>("Number of sites; nodes are divided evenly.",
                           {.usual = "2", .together = "kind: sites", .range = to_a_million}),
     {"distance", quantity("km"), "needed of sites", "Metres of cable between any two places.", "kind: sites"},
-    member<&Sites::bandwidth>("Gbit/s", "needed of sites", "Of a place's line to the others, in one direction.",
+    member<&Sites::bandwidth>("Gbit/s", "needed of sites", "Bandwidth of a site's uplink, per direction.",
                               {.together = "kind: sites"}),
 };
 
@@ -196,12 +192,12 @@ constexpr Key fabric_keys[] = {
 
 constinit const Mapping node = {"machine", node_keys};
 constinit const Mapping link = {"link", link_keys};
-constinit const Mapping nics = {"place of the network cards", nics_keys};
+constinit const Mapping nics = {"attachment of NICs", nics_keys};
 constinit const Mapping link_type = {"kind of link", link_type_keys};
 constinit const Mapping links_file = {"file of links", links_file_keys};
-constinit const Mapping cards_file = {"file of network cards", cards_file_keys};
-constinit const Mapping card = {"network card", card_keys};
-constinit const Mapping messages = {"messages of a card", messages_keys};
+constinit const Mapping cards_file = {"file of NICs", cards_file_keys};
+constinit const Mapping card = {"NIC", card_keys};
+constinit const Mapping messages = {"messages of a NIC", messages_keys};
 constinit const Mapping storage_file = {"file of storage", storage_file_keys};
 constinit const Mapping storage = {"storage", storage_keys};
 constinit const Mapping source = {"source", source_keys};

@@ -43,7 +43,7 @@ constexpr std::array<Row, first_size + second_size> joined(const Row (&first)[fi
 constexpr std::string_view host_operator_words[] = {"memory_walk", "disk_read", "disk_write", "data_loader"};
 constexpr auto operation_words = joined(device_operator_words, host_operator_words);
 constexpr Key operation_keys[] = {
-    {"kind", words(operation_words), "needed", "What the operator does."},
+    {"kind", words(operation_words), "needed", "Kind of operator."},
 };
 constexpr std::string_view on_devices =
     "matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
@@ -61,16 +61,16 @@ constexpr Variant further_operations[] = {{"matmul", &cpu_matmul},
 constexpr auto operation_variants = joined(device_operators, further_operations);
 
 constexpr Key placed_keys[] = {
-    {"on", one_of<"gpu", "cpu">, "gpu; cpu for what only processors have", "Where the operator runs."},
-    {"repeat", whole, "1", "How often it runs."},
+    {"on", one_of<"gpu", "cpu">, "gpu; cpu for what only processors have", "Device: gpu or cpu."},
+    {"repeat", whole, "1", "Repetitions."},
 };
 
 constexpr Key alone_keys[] = {
-    member<&OperatorConditions::clock>("Whether the board's power has settled, or it is a burst of milliseconds."),
-    member<&OperatorConditions::launch>("Whether kernels are a recorded graph, or launched one by one."),
+    member<&OperatorConditions::clock>("Clock: sustained under the power limit, or boost for a burst of milliseconds."),
+    member<&OperatorConditions::launch>("Kernel launch: CUDA graph, or one by one in a stream."),
 };
 constexpr Key operand_keys[] = {
-    member<&OperatorConditions::cast>("Whether A comes in bf16 and is cast first, as linear layers do.",
+    member<&OperatorConditions::cast>("Cast A from bf16 first, as linear layers do.",
                                       {.together = "precision: fp8, mxfp8 or nvfp4"}),
 };
 
@@ -82,12 +82,12 @@ constexpr Key matmul_keys[] = {
     needed<&Matmul::m>("Rows of A and of the result.", {.title = "rows of A", .range = any_size}),
     needed<&Matmul::n>("Columns of B and of the result.", {.title = "columns of B", .range = any_size}),
     needed<&Matmul::k>("Columns of A, rows of B.", {.title = "columns of A, rows of B", .range = any_size}),
-    member<&Matmul::batch>("Products side by side.", {.range = any_size}),
-    member<&Matmul::accumulate>("Whether the result is added to what was there."),
-    member<&Matmul::accumulate_fp32>("The same, to a result in fp32."),
-    member<&Matmul::transpose_a>("Whether A is stored as [k, m]."),
-    member<&Matmul::transpose_b>("Whether B is stored as [n, k]."),
-    member<&Matmul::padded>("Whether rows are padded to 16 bytes."),
+    member<&Matmul::batch>("Batch of GEMMs.", {.range = any_size}),
+    member<&Matmul::accumulate>("Accumulate into the existing result."),
+    member<&Matmul::accumulate_fp32>("Accumulate into an fp32 result."),
+    member<&Matmul::transpose_a>("A is stored as [k, m] (transposed)."),
+    member<&Matmul::transpose_b>("B is stored as [n, k] (transposed)."),
+    member<&Matmul::padded>("Pad rows to 16 bytes."),
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
@@ -97,7 +97,7 @@ constexpr Key cpu_matmul_keys[] = {
     needed<&CpuMatmul::n>("Columns of B and of the result.", {.title = "columns of B", .range = size_on_host}),
     needed<&CpuMatmul::k>("Columns of A, rows of B.", {.title = "columns of A, rows of B", .range = size_on_host}),
     member<&CpuMatmul::precision>("The format of the operands.", {.value = word_among<processor_formats>}),
-    {"threads", whole, "all cores", "Cores that share the product.", "on: cpu"},
+    {"threads", whole, "all cores", "Cores that share the GEMM.", "on: cpu"},
 };
 
 constexpr Value height_and_width = whole | list(whole);
@@ -124,18 +124,16 @@ constexpr Key attention_keys[] = {
     {"lengths", one_or_list(whole) | mapping(lengths), "", "Lengths of sequences that are packed into one.",
      "Instead of sequence."},
     needed<&Attention::head_dim>("Width of a head.", {.range = any_size}),
-    member<&Attention::causal>("Whether a query attends to earlier keys alone."),
+    member<&Attention::causal>("Causal mask."),
     member<&Attention::window>("Keys that a query attends to.", {.usual = "all keys", .range = any_size}),
     member<&Attention::density>("Share of the blocks that are computed.", {.zero = Zero::refused}),
     member<&Attention::kind>("The kernels.", {.name = "attention"}),
-    member<&Attention::native>("Whether flash attention is that of the library itself.",
-                               {.together = "attention: flash"}),
+    member<&Attention::native>("Native FlashAttention library kernels.", {.together = "attention: flash"}),
     {"cache", flag, "true for causal forward passes by flash",
-     "Whether operands are first rotated and written to a cache, as inference engines do.",
-     "attention: flash or flash_3"},
-    member<&Attention::backward>("Whether gradients are computed."),
-    member<&Attention::dropout>("Whether dropout runs.", {.together = "attention: standard"}),
-    member<&Attention::fused_softmax>("Whether mask and softmax are one kernel.", {.together = "attention: standard"}),
+     "Apply rotary embedding and write a KV cache first, as inference engines do.", "attention: flash or flash_3"},
+    member<&Attention::backward>("Backward pass."),
+    member<&Attention::dropout>("Dropout.", {.together = "attention: standard"}),
+    member<&Attention::fused_softmax>("Fused mask and softmax.", {.together = "attention: standard"}),
     member<&Attention::splits>(
         "Parts of the keys that are computed apart.",
         {.usual = "as many as fill the GPU", .together = "attention: flash_1", .range = {1, 1000}}),
@@ -143,8 +141,8 @@ constexpr Key attention_keys[] = {
 };
 
 constexpr Key lengths_keys[] = {
-    {"distribution", one_of<"lognormal">, "needed", "How lengths are distributed."},
-    {"count", whole, "needed", "How many sequences there are."},
+    {"distribution", one_of<"lognormal">, "needed", "Distribution of lengths."},
+    {"count", whole, "needed", "Number of sequences."},
     {"mean", number, "needed", "The mean length."},
     {"spread", number, "needed", "Standard deviation, in tokens."},
     {"shortest", whole, "1", "No sequence is shorter."},
@@ -160,7 +158,7 @@ constexpr Key elementwise_keys[] = {
 };
 
 constexpr Key copy_keys[] = {
-    {"size", quantity("MB"), "needed", "Bytes that are read and written within GPU memory."},
+    {"size", quantity("MB"), "needed", "Bytes copied within GPU memory."},
 };
 
 constexpr Key rows_keys[] = {
@@ -187,7 +185,7 @@ constexpr Key pooling_keys[] = {
     {"kernel", whole, "needed", "Side of a window."},
     {"stride", whole, "kernel", "Pixels from one window to the next."},
     {"pad", whole, "0", "Pixels around the input."},
-    {"function", one_of<"average", "max">, "max", "What is taken of a window."},
+    {"function", one_of<"average", "max">, "max", "Pooling function."},
     {"pass", a_pass, "forward", "The operator itself, or its gradient."},
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
@@ -205,40 +203,40 @@ constexpr Key optimizer_keys[] = {
     {"parameters", whole, "needed", "Parameters that are updated."},
     {"algorithm", word_among<update_rules>, "adamw", "The optimizer."},
     {"tensors", whole, "1", "Tensors that the parameters are in."},
-    {"fused", flag, "true", "Whether one kernel updates all tensors."},
+    {"fused", flag, "true", "Fused optimizer: one kernel updates all tensors."},
     {"precision", a_precision, "fp32", "The format of a second copy of the weights; fp32: none."},
 };
 
 constexpr Key gradient_clipping_keys[] = {
     {"parameters", whole, "needed", "Parameters whose gradients are clipped."},
     {"tensors", whole, "1", "Tensors that they are in."},
-    {"fused", flag, "true", "Whether kernels go over all tensors."},
+    {"fused", flag, "true", "Fused kernels over all tensors."},
     {"precision", a_precision, "fp32", "The format of the gradients."},
 };
 
 constexpr Key memory_access_keys[] = {
-    member<&MemoryAccess::pattern>("How neighbouring threads' reads lie."),
+    member<&MemoryAccess::pattern>("Access pattern of neighbouring threads."),
     needed<&MemoryAccess::working_set>("MB", "Memory that is read."),
     member<&MemoryAccess::element>("Size of one read.", {.value = quantity("B"), .usual = "4 B"}),
     {"stride", quantity("B"), "needed of strided", "From one read to the next.", "pattern: strided"},
-    {"reads", whole, "once through the working set", "How many reads there are."},
+    {"reads", whole, "once through the working set", "Number of reads."},
 };
 
 constexpr Key memory_walk_keys[] = {
     needed<&MemoryWalk::working_set>("MiB", "Memory that is touched, of all threads together."),
-    member<&MemoryWalk::pattern>("In which order."),
-    member<&MemoryWalk::access>("What is done."),
+    member<&MemoryWalk::pattern>("Access pattern."),
+    member<&MemoryWalk::access>("Operation."),
     member<&MemoryWalk::direction>("From which end.", {.together = "pattern: sequential or strided"}),
     member<&MemoryWalk::element>("Size of one access.",
                                  {.value = quantity("B"), .usual = "the widest vector; else 8 B"}),
     member<&MemoryWalk::stride>("From one access to the next.",
                                 {.value = quantity("B"), .usual = "64 B", .together = "pattern: strided"}),
-    member<&MemoryWalk::offset>("Of the first access from the beginning of a line.",
+    member<&MemoryWalk::offset>("Offset of the first access in a cache line.",
                                 {.value = quantity("B"), .usual = "0 B", .zero = Zero::allowed}),
-    member<&MemoryWalk::burst>("How much in a row at each place.",
+    member<&MemoryWalk::burst>("Contiguous bytes per access.",
                                {.value = quantity("B"), .usual = "64 B", .together = "pattern: random"}),
     {"threads", whole, "1", "Cores that walk, each over its part."},
-    member<&MemoryWalk::passes>("How often over the working set.", {.zero = Zero::refused}),
+    member<&MemoryWalk::passes>("Passes over the working set.", {.zero = Zero::refused}),
     member<&MemoryWalk::huge_pages>("Small or huge pages.", {.name = "pages", .value = one_of<"small", "huge">}),
     member<&MemoryWalk::remote>("Memory of the own socket, or of another.",
                                 {.name = "memory", .value = one_of<"local", "remote">}),
@@ -253,14 +251,14 @@ constexpr Key gpu_chase_keys[] = {
 constexpr Key task_keys[] = {
     {"id", text, "needed", "A name of its own, by which other tasks wait for it."},
     {"on", text, "needed", "gpu0, gpu0:stream1, gpu0:h2d, gpu0:d2h, gpu0:p2p, cpu, cpu0 or disk."},
-    {"run", mapping(run) | text, "needed", "What it does: { kind: matmul, …, repeat: 50 }, or synchronize."},
+    {"run", mapping(run) | text, "needed", "Operation of the task: { kind: matmul, …, repeat: 50 }, or synchronize."},
     {"after", one_or_list(text), "nothing", "Tasks further up for which it waits."},
-    {"enqueued_by", text, "nobody; calls of models cpu", "The host thread that launches it: cpu or cpu0."},
+    {"enqueued_by", text, "nobody; calls of models cpu", "CPU thread that launches it: cpu or cpu0."},
 };
 constexpr Variant task_variants[] = {{"loop", &loop}};
 
 constexpr Key loop_keys[] = {
-    {"loop", whole, "", "How often the tasks run, in turn."},
+    {"loop", whole, "", "Repetitions of the task list."},
     {"tasks", list(mapping(task)), "needed with loop", "The tasks."},
 };
 
@@ -269,7 +267,7 @@ constexpr auto work_words = joined(device_operator_words, work_of_tasks);
 constexpr Key run_keys[] = {
     {"kind", words(work_words), "needed", "The work: an operator, a copy between memories, a call of a model, ….",
      "Or the work's name as a key: { matmul: { … } }."},
-    {"repeat", whole, "1", "How often it is done."},
+    {"repeat", whole, "1", "Repetitions."},
 };
 constexpr Variant further_work[] = {{"copy", &copy_task}, {"page_lock", &sized},
                                     {"sleep", &pause},    {"forward forward_backward", &call},
@@ -280,28 +278,29 @@ constexpr Key copy_task_keys[] = {
     {"from", text, "needed", "gpu0, cpu, cpu0 or disk."},
     {"to", text, "needed", "Another of them."},
     {"size", quantity("MB"), "needed", "Bytes."},
-    {"pinned", flag, "true", "Whether host memory is page-locked."},
+    {"pinned", flag, "true", "Pinned CPU memory."},
 };
 constexpr Key sized_keys[] = {
     {"size", quantity("MB"), "needed", "Bytes."},
 };
 constexpr Key pause_keys[] = {
-    {"time", quantity("ms"), "needed", "How long nothing is done."},
+    {"time", quantity("ms"), "needed", "Idle time."},
 };
 constexpr Key item_keys[] = {
     {"from", text, "needed", "The GPU, or one of its streams: gpu0:stream1."},
 };
 constexpr Key print_keys[] = {
     {"from", text, "needed", "The GPU, or one of its streams: gpu0:stream1."},
-    {"size", quantity("MB"), "needed", "Bytes of the result."},
+    {"size", quantity("MB"), "needed", "Size of the result."},
 };
 
 constexpr Key call_keys[] = {
     {"model", named(Catalogue::model, model), "needed", "The model."},
     {"batch", whole, "1", "Samples."},
-    {"precision", word_among<training_precisions>, "fp32", "The format of products."},
-    {"attention", word<AttentionKind>, "flash; standard on old GPUs", "The attention kernels."},
-    {"execution", word<ExecutionMode>, "plan.execution", "How kernels are launched."},
+    {"precision", word_among<training_precisions>, "fp32", "Number format of GEMMs."},
+    {"attention", word<AttentionKind>, "flash; standard on old GPUs", "Attention kernels."},
+    {"execution", word<ExecutionMode>, "plan.execution",
+     "How kernels are launched: one by one, compiled, or as CUDA graphs."},
 };
 
 }  // namespace
@@ -309,9 +308,9 @@ constexpr Key call_keys[] = {
 constinit const Mapping operation = {"operator", operation_keys, "kind", operation_variants};
 constinit const Mapping placed = {"operator on a device", placed_keys};
 constinit const Mapping alone = {"operator by itself", alone_keys};
-constinit const Mapping operand = {"operand of a product", operand_keys};
-constinit const Mapping matmul = {"matrix product", matmul_keys};
-constinit const Mapping cpu_matmul = {"matrix product on a processor", cpu_matmul_keys};
+constinit const Mapping operand = {"operand of a GEMM", operand_keys};
+constinit const Mapping matmul = {"GEMM", matmul_keys};
+constinit const Mapping cpu_matmul = {"GEMM on a CPU", cpu_matmul_keys};
 constinit const Mapping convolution = {"convolution", convolution_keys};
 constinit const Mapping attention = {"attention", attention_keys};
 constinit const Mapping lengths = {"lengths of packed sequences", lengths_keys};

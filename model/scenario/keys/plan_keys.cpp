@@ -109,196 +109,194 @@ void parse_slow_factor(Sync::SlowWorkers& slow, std::string_view text) {
 // `auto` is searched for before a scenario is read (planning/auto_plan.hpp).
 constexpr Value factor_of_gpus = whole | one_of<"auto">;
 constexpr IntegerRange factor{1, 1'000'000};
-constexpr auto execution = member<&Plan::execution, everywhere>("How kernels are launched.");
+constexpr auto execution =
+    member<&Plan::execution, everywhere>("How kernels are launched: one by one, compiled, or as CUDA graphs.");
 constexpr Key plan_keys[] = {
-    member<&Plan::data>("Replicas of the model, each with a part of the batch.",
+    member<&Plan::data>("Data-parallel ranks.",
                         {.value = factor_of_gpus,
                          .usual = "what tensor, pipeline and context leave",
                          .together = "data x tensor x pipeline x context is the number of GPUs.",
                          .title = "workers",
                          .range = factor}),
-    member<&Plan::tensor>("GPUs that share the matrices of every layer.",
+    member<&Plan::tensor>("Tensor-parallel ranks: each holds a part of every layer's matrices.",
                           {.value = factor_of_gpus, .title = "tensor-parallel GPUs", .range = factor}),
-    member<&Plan::pipeline>("Stages into which the layers are divided, one after the other.",
+    member<&Plan::pipeline>("Pipeline stages, each with consecutive layers.",
                             {.value = factor_of_gpus, .title = "pipeline stages", .range = factor}),
-    member<&Plan::interleave>("Chunks of layers that a stage has, which shortens the pipeline's bubble.",
+    member<&Plan::interleave>("Model chunks per stage (virtual pipeline stages), which shorten the pipeline bubble.",
                               {.together = "With pipeline above 1.", .range = factor}),
-    member<&Plan::context>("GPUs that share every sequence.",
+    member<&Plan::context>("Context-parallel ranks: each holds a part of every sequence.",
                            {.value = factor_of_gpus, .title = "context-parallel GPUs", .range = factor}),
     member<&Plan::context_method, to_context_ranks, one_context_rank>(
-        "Communication of context parallelism: keys and values on a ring, gathered first, or all-to-alls (Ulysses).",
+        "Communication of context parallelism: ring attention, all-gather, or all-to-all (Ulysses).",
         {.usual = "the framework's, or ring", .together = "With context above 1."}),
-    member<&Plan::expert>("GPUs over which a layer's experts are divided.", {.value = factor_of_gpus,
-                                                                             .together = "A model with experts.",
-                                                                             .title = "expert-parallel GPUs",
-                                                                             .range = factor}),
-    with<no_experts>({"expert_tensor", whole, "tensor; 1 where experts are small",
-                      "GPUs that share the matrices of an expert: 1, or as many as tensor."}),
+    member<&Plan::expert>("Expert-parallel ranks: each holds a part of every layer's experts.",
+                          {.value = factor_of_gpus,
+                           .together = "A model with experts.",
+                           .title = "expert-parallel GPUs",
+                           .range = factor}),
+    with<no_experts>({"expert_tensor", whole, "tensor; 1 for small experts",
+                      "Tensor-parallel ranks of an expert: 1, or as many as tensor."}),
     member<&Plan::expert_dispatch, to_experts>(
-        "How tokens reach experts: every copy by itself, once to each node, or so over the sender's own rail.",
-        {.usual = "the trainer's, or forwarded", .together = "A model with experts."}),
+        "Expert all-to-all: one copy per expert, or one per node (deduplicated, forwarded).",
+        {.usual = "the framework's, or forwarded", .together = "A model with experts."}),
     member<&Plan::expert_overlap, to_experts>(
-        "Whether tokens travel behind the kernels of another micro-batch or chunk.",
+        "Overlap the expert all-to-all with compute of another micro-batch or chunk.",
         {.together = "A model with experts."}),
-    member<&Plan::schedule>("In which order a stage takes its micro-batches.",
+    member<&Plan::schedule>("Pipeline schedule.",
                             {.usual = "1f1b; interleaved with interleave", .together = "With pipeline above 1."}),
     member<&Plan::pipeline_messages, to_pipelines, one_stage>(
-        "Whether a stage goes on while what it has sent is on its way, or waits until it has arrived.",
+        "Pipeline P2P: a stage computes on while it sends (asynchronous), or waits (blocking).",
         {.together = "With pipeline above 1."}),
     member<&Plan::embedding_in_pipeline, one_stage>(
-        "Whether embedding and loss count as a layer each when stages are cut."),
-    member<&Plan::sequence_parallel, whole_sequence>("Whether tensor ranks divide the sequence between their products.",
-                                                     {.together = "With tensor above 1."}),
+        "Count embedding and loss as one layer each when stages are balanced."),
+    member<&Plan::sequence_parallel, whole_sequence>(
+        "Sequence parallelism: tensor-parallel ranks split norms and dropout along the sequence.",
+        {.together = "With tensor above 1."}),
     member<&Plan::tensor_overlap, to_tensor_ranks>(
-        "Whether gathers and scatters of tensor ranks run behind products, in chunks.",
+        "Overlap tensor-parallel all-gather and reduce-scatter with GEMMs, in chunks.",
         {.together = "With sequence_parallel."}),
     more_of<Plan>(member<&Plan::zero, everywhere>(
-        "What is divided over replicas: 1 optimizer states, 2 and gradients, 3 and weights (FSDP).",
+        "ZeRO stage: data-parallel ranks shard optimizer states (1), also gradients (2), also weights (3, FSDP).",
         {.value = factor_of_gpus | mapping(zero), .range = {0, 3}})),
-    member<&Plan::reshard_after_forward>("Whether weights are given back after the forward pass and gathered again.",
-                                         {.usual = "true; false with a pipeline", .together = "zero: 3"}),
+    member<&Plan::reshard_after_forward>(
+        "Free gathered weights after the forward pass, and gather them again for the backward pass.",
+        {.usual = "true; false with a pipeline", .together = "zero: 3"}),
     parsed_by<parse_offload>(
-        {"offload", one_or_list(offloaded), "none", "What is kept in host memory between its uses."}),
+        {"offload", one_or_list(offloaded), "none", "Offload to CPU memory: optimizer, parameters, activations."}),
     member<&Plan::offload_to_disks, nothing_offloaded>(
-        "Where offloaded weights and states lie: in the host's memory, or on its disks (NVMe).",
+        "Target of the offload: CPU memory, or NVMe (disks).",
         {.name = "offload_to", .value = one_of<"memory", "disks">, .together = "With offload."}),
     member<&Plan::pinned_offload, everywhere, nothing_offloaded>(
-        "Whether host memory of offloaded weights, gradients and states is page-locked.",
-        {.together = "With offload."}),
+        "Pin the CPU memory of offloaded weights, gradients and optimizer states.", {.together = "With offload."}),
     member<&Plan::host_threads, everywhere, nothing_offloaded>(
-        "Threads of each process for updates on the host; 0: its share of the cores.",
+        "CPU threads per process for the offloaded optimizer; 0: its share of the cores.",
         {.together = "With offload.", .range = {0, 10'000}}),
     member<&Plan::update_group, everywhere>(
-        "Parameters of a rank that are updated at a time, their gradients widened to fp32 for it; 0: they are not.",
+        "Parameters per optimizer sub-group, whose gradients are cast to fp32 for the update; 0: no cast.",
         {.zero = Zero::allowed}),
     member<&Plan::gathered_parameters, everywhere, nothing_gathered>(
-        "Parameters that stay gathered, buckets of gradients included; 0: two layers'.",
+        "Limit on gathered parameters, gradient buckets included; 0: two layers.",
         {.together = "zero: 3", .zero = Zero::allowed}),
-    share<&Plan::headroom, "headroom", "memory">(
-        "6 %",
-        "Share of a GPU's memory that stays free: a plan that needs more than the rest does not count as one that "
-        "fits."),
+    share<&Plan::headroom, "headroom", "memory">("6 %",
+                                                 "Share of GPU memory to keep free: plans that need more do not fit."),
     part<&Plan::sync>(sync,
-                      {.usual = "all-reduce by the fastest algorithm", .meaning = "How gradients are synchronised."}),
+                      {.usual = "all-reduce, algorithm by NCCL's choice", .meaning = "Gradient synchronisation."}),
     execution,
     member<&Plan::graphed_parts, to_experts, not_eager>(
-        "Which parts of a layer eager execution launches as one CUDA graph each; experts follow by themselves.",
+        "Layer parts that eager execution launches as one CUDA graph each (Megatron-Core: partial CUDA graphs).",
         {.together = "A model with experts, execution eager."}),
-    member<&Plan::single_process, everywhere>("A Python process for each GPU, or one for all of a machine.",
+    member<&Plan::single_process, everywhere>("One Python process per GPU, or one per node.",
                                               {.name = "processes", .value = one_of<"per_gpu", "single">}),
     with<one_dimension>({"order", text, "tensor-context-expert-data-pipeline",
-                         "Which dimension runs over neighbouring ranks: the fastest first, joined by -."}),
-    member<&Plan::split, nodes_alike>("How a step's samples are divided among replicas on unequal machines.",
+                         "Rank order: parallel dimensions, fastest-varying first, joined by -."}),
+    member<&Plan::split, nodes_alike>("Samples per data-parallel rank on unequal nodes: equal, by speed, or best.",
                                       {.usual = "equal", .together = "With cluster.groups."}),
     with<one_stage>({"stage_layers", one_of<"by_speed"> | list(whole), "as many each",
-                     "Layers of each stage, or as many as suit the speed of its GPUs.",
+                     "Layers per pipeline stage, or by the speed of its GPUs.",
                      "With pipeline above 1, interleave 1."}),
     {"placement", one_of<"packed", "scattered"> | one_or_list(text), "packed",
-     "The machines in the order of ranks: packed, scattered over a fabric's leaves, or a list such as [0..7, 12]."},
+     "Nodes in rank order: packed, scattered over leaf switches, or a list such as [0..7, 12]."},
     {"trainer", named(Catalogue::trainer), "well-tuned",
-     "The framework whose settings apply to keys that are left out: a name from `foretrain trainers list`, or a file."},
+     "Framework whose settings apply to missing keys: a name from `foretrain trainers list`, or a settings profile."},
 };
 
 constexpr Key collective_plan_keys[] = {
-    part<&Plan::sync>(sync, {.usual = "the fastest algorithm", .meaning = "How the collective is carried out."}),
+    part<&Plan::sync>(sync, {.usual = "NCCL's choice", .meaning = "Algorithm of the collective."}),
 };
 constexpr Key execution_plan_keys[] = {execution};
 
 constexpr Key zero_keys[] = {
-    needed<&Plan::zero>("As plan.zero: what is divided.", {.name = "stage", .range = {0, 3}}),
-    member<&Plan::shard>("Replicas over which it is divided, as often as there are such groups (HSDP).",
-                         {.usual = "all replicas", .range = factor}),
+    needed<&Plan::zero>("ZeRO stage, as plan.zero.", {.name = "stage", .range = {0, 3}}),
+    member<&Plan::shard>("Data-parallel ranks per sharding group; groups are replicas (HSDP).",
+                         {.usual = "all data-parallel ranks", .range = factor}),
     member<&Plan::zero_gradients, to_divided_gradients>(
-        "Whether each micro-batch's gradients are scattered, or kept whole until the last "
-        "one's are.",
+        "ZeRO-2 gradients: reduce-scatter after each micro-batch, or after the last one.",
         {.name = "gradients", .together = "stage: 2"}),
-    member<&Plan::zero_by, to_divided_states>(
-        "Whether a rank is sent its part of the summed gradients, or all of them.",
-        {.name = "by", .together = "stage: 1, or 2 with gradients: kept"}),
+    member<&Plan::zero_by, to_divided_states>("Gradient reduction: reduce-scatter, or all-reduce.",
+                                              {.name = "by", .together = "stage: 1, or 2 with gradients: kept"}),
 };
 
 constexpr Key sync_keys[] = {
     member<&Sync::algorithm, everywhere, one_replica>(
-        "How gradients are summed; auto: the fastest of those that apply."),
-    member<&Sync::levels>("Group sizes from the inside out, such as [8, 4].",
+        "Algorithm of the gradient all-reduce; auto: NCCL's choice (without NCCL: the fastest)."),
+    member<&Sync::levels>("Group sizes of hierarchical algorithms, innermost first, such as [8, 4].",
                           {.value = one_or_list(whole),
-                           .usual = "a machine's ranks, then machines",
-                           .together = "Algorithms in levels.",
+                           .usual = "ranks of a node, then nodes",
+                           .together = "Hierarchical algorithms.",
                            .range = factor}),
-    member<&Sync::servers>("How many parameter servers there are.", {.together = with_servers, .range = {1, 100'000}}),
-    member<&Sync::placement>("Where parameter servers run.", {.together = with_servers}),
+    member<&Sync::servers>("Number of parameter servers.", {.together = with_servers, .range = {1, 100'000}}),
+    member<&Sync::placement>("Placement of parameter servers.", {.together = with_servers}),
     parsed_by<parse_consistency, to_servers, collective_alone>(
-        {"consistency", text, "synchronous", "synchronous, asynchronous or bounded(4).", with_servers}),
+        {"consistency", text, "synchronous",
+         "Parameter server updates: synchronous, asynchronous or bounded(4) (stale by at most 4 steps).",
+         with_servers}),
     parsed_by<parse_bucket, everywhere, collective_alone, one_replica, key_by_key, layer_by_layer>(
         {"bucket", named(Catalogue::bucket_rule) | quantity("MB"), "auto",
-         "Gradients that are sent together: a size, or a rule of scenarios/buckets.yaml (auto, whole, a trainer's).",
-         "", "gradient bucket"}),
+         "Gradient bucket: a size, or a rule of scenarios/buckets.yaml (auto, whole, a framework's).", "",
+         "gradient bucket"}),
     member<&Sync::first_bucket, everywhere, collective_alone, one_replica, key_by_key, layer_by_layer>(
-        "The first bucket to become ready, where its size is another.", {.value = quantity("MB"), .usual = "bucket"}),
+        "Size of the first bucket, if different.", {.value = quantity("MB"), .usual = "bucket"}),
     member<&Sync::bucketing, everywhere, collective_alone, one_replica, key_by_key, layer_by_layer>(
-        "Whether buckets end with layers or with tensors."),
+        "Boundaries of buckets: layers or tensors."),
     member<&Sync::overlap, everywhere, collective_alone, one_replica>(
-        "Whether gradients are sent while others are computed."),
+        "Overlap gradient reduction with the backward pass."),
     member<&Sync::every_micro_batch, everywhere, collective_alone, one_replica, scatters_always>(
-        "Whether gradients are sent after each micro-batch, not after the last alone."),
+        "Reduce gradients after each micro-batch, not only after the last one."),
     member<&Sync::copied, everywhere, collective_alone, one_replica, key_by_key>(
-        "Whether gradients are copied into buckets that have memory of their own."),
+        "Copy gradients into separate bucket buffers."),
     member<&Sync::accumulation, everywhere, collective_alone, one_micro_batch>(
-        "How gradients of micro-batches are added up: in the GEMMs (fused), by kernels of their "
-        "own (added), or after clipping each micro-batch's (clipped)."),
+        "Gradient accumulation over micro-batches: in the weight-gradient GEMM, by own kernels, or clipped per "
+        "micro-batch."),
     member<&Sync::summed_apart, everywhere, collective_alone, adds_its_part>(
-        "Whether micro-batches are added up in fp32 beside the gradients of a pass, which stay."),
+        "Accumulate micro-batches in a separate fp32 buffer, and keep the gradients of each pass."),
     member<&Sync::gradient_precision, everywhere, collective_alone>(
-        "The format in which gradients are sent.",
-        {.value = word_among<gradient_precisions>, .usual = "the trainer's, else fp32"}),
-    member<&Sync::parameter_precision>("The format in which ZeRO gathers weights, and workers pull them.",
-                                       {.value = word_among<gradient_precisions>, .usual = "that of the weights"}),
+        "Number format of gradient reduction.",
+        {.value = word_among<gradient_precisions>, .usual = "the framework's, else fp32"}),
+    member<&Sync::parameter_precision>(
+        "Number format of the weight all-gather (ZeRO), or of weights pulled from servers.",
+        {.value = word_among<gradient_precisions>, .usual = "that of the weights"}),
     member<&Sync::gather, to_updated_parts, collective_alone, one_replica, no_updated_parts>(
-        "How updated weights come back: all-gathers in the gradients' buckets or one; broadcasts by "
-        "owners of tensors.",
+        "ZeRO-1/2 weight update: all-gather per gradient bucket or at once, or broadcasts by owners.",
         {.together = "zero: 1 or 2"}),
     member<&Sync::gather_overlap, to_updated_parts, collective_alone, one_replica, no_updated_parts>(
-        "Whether updated weights come back beside the next step's forward passes, not behind the update.",
-        {.together = "zero: 1 or 2"}),
+        "Overlap the weight all-gather with the next forward pass.", {.together = "zero: 1 or 2"}),
     parsed_by<parse_compression, one_replica>(
-        {"compression", text, "none",
-         "none, fp16, …, powersgd(4), top_k(1 %): gradients made smaller before they are sent."}),
-    parsed_by<parse_error_feedback>({"error_feedback", flag, "where compression needs it",
-                                     "Whether what compression loses is added to the next step's gradients.",
+        {"compression", text, "none", "Gradient compression: none, fp16, …, powersgd(4), top_k(1 %)."}),
+    parsed_by<parse_error_feedback>({"error_feedback", flag, "if the compression needs it",
+                                     "Error feedback: add the compression error to the next step's gradients.",
                                      "With compression."}),
-    member<&Sync::assignment, to_servers, collective_alone>("How gradients are dealt out to servers.",
+    member<&Sync::assignment, to_servers, collective_alone>("Assignment of gradients to parameter servers.",
                                                             {.together = with_servers}),
     member<&Sync::split, to_servers, collective_alone>(
-        "The size above which a gradient is cut into pieces.",
+        "Largest gradient slice; larger gradients are split over servers.",
         {.value = quantity("MB"), .usual = "4 MB", .together = with_servers}),
-    member<&Sync::priority, to_servers, collective_alone>("Which gradient a server takes first.",
+    member<&Sync::priority, to_servers, collective_alone>("Order in which a server processes gradients.",
                                                           {.together = with_servers}),
-    member<&Sync::barrier, to_servers, collective_alone>(
-        "Whether no weight is pulled before all gradients are applied.", {.together = with_servers}),
-    member<&Sync::local_reduce, to_servers, collective_alone>("Whether a machine's GPUs add up first and push once.",
-                                                              {.together = with_servers}),
+    member<&Sync::barrier, to_servers, collective_alone>("Pull weights only after all gradients are applied.",
+                                                         {.together = with_servers}),
+    member<&Sync::local_reduce, to_servers, collective_alone>(
+        "Sum gradients of a node's GPUs first, and push once per node.", {.together = with_servers}),
     part<&Sync::slow_workers, collective_alone>(
-        slow_workers,
-        {.usual = "none", .meaning = "Workers that compute slower than others.", .together = with_servers}),
+        slow_workers, {.usual = "none", .meaning = "Slow workers (stragglers).", .together = with_servers}),
 };
 
 constexpr Key slow_workers_keys[] = {
-    needed<&Sync::SlowWorkers::count>("How many are slow.", {.range = {0, 1'000'000}}),
-    parsed_by<parse_slow_factor>({"factor", number, "needed", "Their compute time over that of the others."}),
+    needed<&Sync::SlowWorkers::count>("Number of slow workers.", {.range = {0, 1'000'000}}),
+    parsed_by<parse_slow_factor>({"factor", number, "needed", "Compute time relative to other workers."}),
 };
 
 constexpr Key buckets_file_keys[] = {
-    {"kind", text, "", "What the file describes: buckets."},
-    {"rules", by_name(mapping(bucket_rule)), "needed", "Rules for how large a bucket is, by name."},
+    {"kind", text, "", "Kind of file: buckets."},
+    {"rules", by_name(mapping(bucket_rule)), "needed", "Bucket size rules, by name."},
 };
 
 constexpr Key bucket_rule_keys[] = {
-    {"size", quantity("MiB"), "none", "A bucket's size; of this and the next two, the greatest holds."},
-    {"elements", number, "none", "The same as a number of gradients."},
-    {"elements_per_rank", number, "none", "The same for each replica."},
-    {"first_bucket", quantity("MiB"), "as the others", "The first bucket to become ready."},
-    {"whole", word<BucketsWhole>, "never", "When all gradients are sent at once."},
-    {"source", text, "needed", "Where the rule comes from; not read."},
+    {"size", quantity("MiB"), "none", "Bucket size; the largest of this and the next two applies."},
+    {"elements", number, "none", "Bucket size in gradients."},
+    {"elements_per_rank", number, "none", "Bucket size in gradients per data-parallel rank."},
+    {"first_bucket", quantity("MiB"), "as the others", "Size of the first bucket."},
+    {"whole", word<BucketsWhole>, "never", "When all gradients form one bucket."},
+    {"source", text, "needed", "Source of the rule (not read)."},
 };
 
 }  // namespace

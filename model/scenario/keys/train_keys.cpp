@@ -42,174 +42,154 @@ void put_spread(LengthDistribution& lengths, std::string_view text) {
 }
 
 constexpr Key workload_keys[] = {
-    {"train", mapping(train), "", "A training: what one step takes.", "Exactly one key of workload."},
-    {"collective", mapping(collective), "", "A collective operation alone.", "Exactly one key of workload."},
-    {"operator", mapping(operation), "", "One operator alone, on a GPU, a processor or a disk.",
-     "Exactly one key of workload."},
-    {"tasks", list(mapping(task)), "", "A list of tasks with what each waits for.", "Exactly one key of workload."},
+    {"train", mapping(train), "", "Training step.", "Exactly one key of workload."},
+    {"collective", mapping(collective), "", "One collective.", "Exactly one key of workload."},
+    {"operator", mapping(operation), "", "One operator, on a GPU, CPU or disk.", "Exactly one key of workload."},
+    {"tasks", list(mapping(task)), "", "Tasks with dependencies.", "Exactly one key of workload."},
 };
 
 constexpr std::string_view auto_words[] = {"auto"};  // searched for before a scenario is read
 constexpr Key train_keys[] = {
-    {"model", named(Catalogue::model, model), "needed", "What is trained."},
-    member<&TrainWorkload::global_batch>("Samples of a step, of all GPUs together.",
+    {"model", named(Catalogue::model, model), "needed", "Model."},
+    member<&TrainWorkload::global_batch>("Global batch: samples per step.",
                                          {.usual = "micro_batch x plan.data",
                                           .together = "A multiple of micro_batch x plan.data.",
                                           .title = "samples of a step",
                                           .range = {1, 1'000'000'000}}),
-    {"global_batch_per_gpu", number, "", "The same divided by the number of GPUs.", "Instead of global_batch."},
-    member<&TrainWorkload::micro_batch>("Samples that a replica passes through the model at a time.",
+    {"global_batch_per_gpu", number, "", "Global batch divided by the number of GPUs.", "Instead of global_batch."},
+    member<&TrainWorkload::micro_batch>("Micro-batch: samples per data-parallel rank and pass.",
                                         {.value = whole | words(auto_words), .range = {1, 1'000'000'000}}),
-    {"precision", word_among<training_precisions> | mapping(precision), "bf16", "The format of products."},
-    {"fp8", mapping(recipe), "", "How operands are cast to fp8.", "precision: fp8"},
-    {"mxfp8", mapping(recipe), "", "Which layers are not cast to mxfp8.", "precision: mxfp8"},
-    {"nvfp4", mapping(recipe), "", "Which layers are not cast to nvfp4.", "precision: nvfp4"},
-    member<&TrainWorkload::optimizer>("The optimizer, which decides how much memory its states take."),
-    member<&TrainWorkload::recompute>("What is computed again in the backward pass instead of being kept.",
+    {"precision", word_among<training_precisions> | mapping(precision), "bf16", "Number format of GEMMs."},
+    {"fp8", mapping(recipe), "", "FP8 recipe.", "precision: fp8"},
+    {"mxfp8", mapping(recipe), "", "MXFP8 recipe.", "precision: mxfp8"},
+    {"nvfp4", mapping(recipe), "", "NVFP4 recipe.", "precision: nvfp4"},
+    member<&TrainWorkload::optimizer>("Optimizer, which determines the size of optimizer states."),
+    member<&TrainWorkload::recompute>("Activation recomputation (activation checkpointing).",
                                       {.value = word<Recompute> | words(auto_words)}),
-    member<&TrainWorkload::attention>("The attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
+    member<&TrainWorkload::attention>("Attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels, to_transformers_on_gpus>(
-        "Whether small operators are fused; where no trainer is named: norms.",
+        "Fuse small operators; if no framework is named: norms.",
         {.usual = "fused; plain on processors", .together = "Transformers."}),
     parsed_by<parse_fusion, to_plain_kernels, all_fused>(
         {"fusions",
          one_or_list(one_of<"none", "norm", "softmax", "activation", "bias_dropout_add", "rotary", "cross_entropy",
                             "optimizer">),
          "none",
-         "What one kernel does where kernels are plain; norm: of images, batch norm with the activation and the "
-         "residual sum behind it.",
+         "Operators that run as one kernel with kernels: plain; norm: batch norm with activation and residual sum.",
          "kernels: plain, or networks of layers"}),
     member<&TrainerCode::memory_format, to_networks>(
-        "How images lie in memory: each channel by itself, or a pixel's channels side by side (channels_last), as "
-        "tensor cores read them.",
+        "Memory layout of images: nchw, or nhwc (PyTorch channels_last), which tensor cores read directly.",
         {.together = "Networks of layers."}),
     member<&TrainerCode::joined_projections, to_transformers, one_projection>(
-        "Whether one product makes queries, keys and values, and one both halves of a gated layer.",
+        "Compute QKV in one GEMM, and both halves of a gated feed-forward layer in one.",
         {.usual = "true; false with plain kernels", .together = "Transformers."}),
     member<&TrainerCode::native_attention, to_transformers, no_native_kernels>(
-        "Whether flash attention runs as the GPU's generation has it, or as FlashAttention-2.",
+        "Use the attention kernel of the GPU generation (FlashAttention-3, cuDNN) instead of FlashAttention-2.",
         {.usual = "true; false with plain kernels", .together = "attention: flash"}),
     member<&TrainerCode::cast_weights, everywhere, used_in_fp32>(
-        "Whether weights are cast from fp32 in each pass, or the update writes a short copy.",
+        "Cast fp32 weights in each pass; false: the optimizer writes a 16-bit copy.",
         {.usual = "false; true with plain kernels"}),
     member<&TrainerCode::fused_optimizer, everywhere, servers_update_weights>(
-        "Whether one kernel updates a layer's tensors, or several each of them.",
-        {.usual = "true; false with plain kernels"}),
+        "Fused optimizer: one kernel updates many tensors.", {.usual = "true; false with plain kernels"}),
     member<&TrainerCode::fp32_states, to_short_weights, states_decided>(
-        "Whether the optimizer's states are fp32 where weights are shorter and have no fp32 copy; else these and the "
-        "gradients are as the weights.",
+        "Keep optimizer states in fp32 without fp32 master weights; false: states and gradients have the weights' "
+        "format.",
         {.together = "master_weights: false"}),
     member<&TrainerCode::fp32_adapters, to_adapters, no_adapters>(
-        "Whether adapters, their gradients and states are fp32 beside shorter frozen weights.", {.together = "lora"}),
+        "Keep LoRA adapters, their gradients and states in fp32.", {.together = "lora"}),
     member<&TrainerCode::clip_gradients, everywhere, servers_update_weights>(
-        "Whether the norm of all gradients is limited before the update.",
-        {.usual = "true; false with sgd and momentum"}),
+        "Clip gradients by their global norm.", {.usual = "true; false with sgd and momentum"}),
     member<&TrainerCode::context_pieces, to_transformers, no_causal_pieces>(
-        "How context ranks share a causal sequence.",
+        "Sharding of a causal sequence over context-parallel ranks.",
         {.usual = "balanced; in_order with plain kernels", .together = "plan.context above 1."}),
     member<&TrainerCode::narrow_gathers, to_transformers, no_fp8_gathers>(
-        "Whether tensor ranks gather the operands of fp8 products as fp8.",
+        "All-gather operands of fp8 GEMMs in fp8 (tensor parallelism).",
         {.usual = "true; false with plain kernels", .together = "plan.sequence_parallel"}),
     member<&TrainerCode::keep_gathered, to_transformers, no_gathers>(
-        "Whether inputs that tensor ranks gathered are kept whole, or gathered again.",
+        "Keep gathered inputs for the backward pass; false: gather them again.",
         {.usual = "false; true with plain kernels", .together = "plan.sequence_parallel"}),
     member<&TrainerCode::shifted_logits, to_transformers, no_shifted_copies>(
-        "Whether the loss reads a copy of the logits without the last token's, and widens them for its caller.",
-        {.together = "loss: eager"}),
+        "Copy the logits without the last token for the loss, and return fp32 logits.", {.together = "loss: eager"}),
     member<&TrainerCode::gather_logits, to_transformers, one_tensor_rank>(
-        "Whether tensor ranks gather whole rows of logits for the loss, or each keeps its columns.",
+        "All-gather logits for the loss; false: vocabulary-parallel cross-entropy.",
         {.usual = "false", .together = "plan.tensor above 1."}),
     member<&TrainerCode::loss_in_place, to_transformers, no_loss_copies>(
-        "Whether cross-entropy in fp32 writes the softmax over the one copy it makes of the logits, and their gradient "
-        "over that, as sharded losses do.",
+        "Compute softmax and gradient of cross-entropy in place, in one fp32 copy of the logits.",
         {.usual = "false", .together = "loss: eager"}),
     member<&TrainWorkload::master_weights, to_short_weights, servers_hold, fp32_weights>(
-        "Whether an fp32 copy of 2-byte weights is kept beside the states.", {.usual = "true for 2-byte weights"}),
+        "Keep fp32 master weights of 2-byte weights.", {.usual = "true for 2-byte weights"}),
     member<&TrainWorkload::recompute_early_stop, everywhere, nothing_recomputed>(
-        "Whether recomputation ends as soon as all that was not kept is back, instead of with the layer."),
+        "Stop recomputation at the last missing activation; false: recompute the whole layer."),
     parsed_by<parse_loss, to_transformers>(
         {"loss", word<Loss::Kind> | text, "eager",
-         "Whether cross-entropy makes fp32 copies of the logits, and whether they are all there at a "
-         "time: eager, fused, chunked(8), fused_linear."}),
-    {"samples", text, "", "The whole training, such as 15 trillion tokens or 90 epochs of 1281167 images.",
-     "Results then say how long it takes."},
-    {"loader", mapping(loader), "data are there when needed", "How samples come from storage to the GPU."},
+         "Cross-entropy kernels: eager (fp32 copies of logits), fused, chunked(8), fused_linear."}),
+    {"samples", text, "", "Training length, such as 15 trillion tokens or 90 epochs of 1281167 images.",
+     "Adds the time to train."},
+    {"loader", mapping(loader), "no data stall", "Data loading from storage to the GPU."},
     share<&TrainWorkload::compute_spread, "spread", "mean">(
-        "0", "How much a worker's compute time varies from step to step, as a share of its mean."),
-    {"data", mapping(data), "every sample as long as the model's sequence", "How samples differ in length.",
+        "0", "Standard deviation of a rank's compute time over steps, relative to the mean."),
+    {"data", mapping(data), "all samples of the model's sequence length", "Distribution of sample lengths.",
      "Models with a sequence."},
     {"freeze", one_or_list(one_of<"vision", "projector", "language", "embedding", "blocks", "head">), "nothing",
-     "Parts of the model that are not trained."},
-    {"lora", mapping(lora), "none", "Adapters that are trained in the place of weights."},
-    {"quantisation", mapping(quantisation), "none", "QLoRA: frozen matrices of blocks that are stored in 4 or 8 bits.",
-     "With lora."},
-    {"checkpoint", mapping(checkpoint), "none", "How often, and to where, the training's state is written."},
-    {"recovery", mapping(recovery), "as scenarios/hardware/failures.yaml says",
-     "How failures are noticed and what a restart takes.", "With cluster.failures."},
-    member<&TrainWorkload::layer_overhead, everywhere>(
-        "What the trainer loses at each block of layers of each micro-batch.",
-        {.value = quantity("us"), .zero = Zero::allowed}),
+     "Frozen parts of the model."},
+    {"lora", mapping(lora), "none", "LoRA adapters, trained instead of the weights."},
+    {"quantisation", mapping(quantisation), "none", "QLoRA: frozen weights of blocks in 4 or 8 bits.", "With lora."},
+    {"checkpoint", mapping(checkpoint), "none", "Checkpoint interval and storage."},
+    {"recovery", mapping(recovery), "as scenarios/hardware/failures.yaml says", "Failure detection and restart times.",
+     "With cluster.failures."},
+    member<&TrainWorkload::layer_overhead, everywhere>("Time lost per block of layers and micro-batch.",
+                                                       {.value = quantity("us"), .zero = Zero::allowed}),
     member<&TrainWorkload::layer_dispatch, everywhere>(
-        "What the trainer's code takes on the host for each block of layers, "
-        "micro-batch and direction, beside kernels.",
+        "CPU time of the framework per block of layers, micro-batch and pass, besides kernel launches.",
         {.value = quantity("us"), .zero = Zero::allowed}),
     member<&TrainWorkload::module_dispatch, everywhere>(
-        "What the framework's code takes on the host for each module that holds "
-        "weights, micro-batch and direction, such "
-        "as hooks that gather and release them.",
+        "CPU time of the framework per module with weights, micro-batch and pass: FSDP or ZeRO-3 hooks.",
         {.value = quantity("us"), .zero = Zero::allowed}),
     member<&TrainWorkload::peer_dispatch, to_pipelines, one_stage, one_tensor_rank>(
-        "What the host takes for each other tensor rank at a block's pass, in pipelines across machines.",
+        "CPU time per further tensor-parallel rank and block pass, for pipelines across nodes.",
         {.value = quantity("us"), .together = "With pipeline and tensor above 1.", .zero = Zero::allowed}),
     member<&TrainWorkload::message_overhead, to_pipelines, one_stage>(
-        "What a message between stages takes beside its transfer, there or back: hosts that agree on what comes.",
+        "CPU time per pipeline P2P message besides its transfer: shape exchange.",
         {.value = quantity("us"), .together = "With pipeline above 1.", .zero = Zero::allowed}),
     member<&TrainWorkload::kernel_slowdown, everywhere>(
-        "How many times as long kernels take as those of libraries that are tuned for the GPU.",
-        {.zero = Zero::refused}),
+        "Kernel time relative to tuned libraries (cuBLAS, cuDNN, FlashAttention).", {.zero = Zero::refused}),
     member<&TrainWorkload::memory_stretch, everywhere>(
-        "How many times as long memory-bound kernels take as well-written ones that move the same.",
-        {.zero = Zero::refused}),
+        "Time of memory-bound kernels relative to a copy of the same bytes.", {.zero = Zero::refused}),
     member<&TrainWorkload::logged_memory, everywhere>(
-        "What measured memory is: the peak of the GPU with most, or what the first rank's framework has reserved."),
-    member<&TrainWorkload::reserved_memory, everywhere>(
-        "What the trainer holds in GPU memory beyond tensors and buffers.",
-        {.value = quantity("GiB"), .zero = Zero::allowed}),
+        "Quantity that measured memory states: highest GPU peak, or memory reserved by rank 0's allocator."),
+    member<&TrainWorkload::reserved_memory, everywhere>("GPU memory of the framework besides tensors and buffers.",
+                                                        {.value = quantity("GiB"), .zero = Zero::allowed}),
     member<&TrainWorkload::activation_stretch, everywhere>(
-        "How many times as much the code keeps of a block for its backward pass as operators read again: copies.",
-        {.zero = Zero::refused}),
+        "Activation memory of a block relative to what its backward pass reads.", {.zero = Zero::refused}),
     member<&TrainWorkload::fragmentation, to_transformers>(
-        "Free blocks that the allocator keeps and no tensor fits into, as a share of the tensors that come and go.",
-        {.zero = Zero::allowed}),
+        "Unusable free blocks of the caching allocator, relative to temporary tensors.", {.zero = Zero::allowed}),
     member<&TrainWorkload::waiting_tensors, to_transformers, one_tensor_rank>(
-        "Whole hidden states that tensor ranks have freed but not back, as the host is far ahead of its GPU: the "
-        "allocator waits for the collectives that use them.",
+        "Hidden states whose memory waits for collectives (record_stream), as the CPU runs ahead.",
         {.together = "With tensor above 1.", .zero = Zero::allowed}),
 };
 
 constexpr Key precision_keys[] = {
-    {"preset", word_among<training_precisions>, "the format beside it", "The format of products."},
-    {"fp8", mapping(recipe), "", "How operands are cast to fp8."},
-    {"mxfp8", mapping(recipe), "", "Which layers are not cast to mxfp8."},
-    {"nvfp4", mapping(recipe), "", "Which layers are not cast to nvfp4."},
+    {"preset", word_among<training_precisions>, "the format beside it", "Number format of GEMMs."},
+    {"fp8", mapping(recipe), "", "FP8 recipe."},
+    {"mxfp8", mapping(recipe), "", "MXFP8 recipe."},
+    {"nvfp4", mapping(recipe), "", "NVFP4 recipe."},
 };
 
 constexpr Key recipe_keys[] = {
-    member<&QuantisationRecipe::scaling>("Where the scales of fp8 operands come from.", {.together = "fp8"}),
-    member<&QuantisationRecipe::first_bf16_layers>("Layers at the beginning that stay in bf16.",
-                                                   {.range = {0, 100'000}}),
-    member<&QuantisationRecipe::last_bf16_layers>("Layers at the end that stay in bf16.", {.range = {0, 100'000}}),
+    member<&QuantisationRecipe::scaling>("Scaling of fp8 operands (Transformer Engine recipe).", {.together = "fp8"}),
+    member<&QuantisationRecipe::first_bf16_layers>("First layers kept in bf16.", {.range = {0, 100'000}}),
+    member<&QuantisationRecipe::last_bf16_layers>("Last layers kept in bf16.", {.range = {0, 100'000}}),
 };
 
 constexpr Value lengths_of_samples = number | mapping(distribution);
 constexpr Key data_keys[] = {
     {"images", lengths_of_samples, "1", "Images of a sample.", "Vision–language models."},
     {"text", lengths_of_samples, "needed", "Tokens of text of a sample."},
-    {"batching", word<Batching::Kind> | mapping(batching), "padding", "How samples of different lengths share a pass."},
+    {"batching", word<Batching::Kind> | mapping(batching), "padding", "Batching of samples of different lengths."},
 };
 
 constexpr Key distribution_keys[] = {
-    needed<&LengthDistribution::kind>("How lengths are distributed.", {.name = "distribution"}),
+    needed<&LengthDistribution::kind>("Distribution of lengths.", {.name = "distribution"}),
 };
 constexpr Key fixed_keys[] = {
     parsed_by<put_length<&LengthDistribution::value>>({"value", number, "needed", "The one length."}),
@@ -224,14 +204,14 @@ constexpr Key lognormal_keys[] = {
 };
 constexpr Key histogram_keys[] = {
     {"values", list(number), "needed", "Lengths."},
-    {"weights", list(number), "needed", "How often each of them occurs, in any unit."},
+    {"weights", list(number), "needed", "Relative frequency of each length."},
 };
 constexpr Variant distribution_variants[] = {
     {"fixed", &fixed}, {"uniform", &uniform}, {"lognormal", &lognormal}, {"histogram", &histogram}};
 
 constexpr Key batching_keys[] = {
-    needed<&Batching::kind>("How samples of different lengths share a pass."),
-    member<&Batching::buckets>("Ranges of length, one of which a step's samples come from.",
+    needed<&Batching::kind>("Batching of samples of different lengths."),
+    member<&Batching::buckets>("Number of length ranges (buckets).",
                                {.together = "kind: bucketing", .range = {1, 1000}}),
     member<&Batching::length>("Length of the sequences into which samples are packed.",
                               {.usual = "the model's sequence", .together = "kind: packing", .range = {1, 10'000'000}}),
@@ -243,101 +223,98 @@ constexpr Key lora_keys[] = {
 };
 
 constexpr Key quantisation_keys[] = {
-    member<&FrozenWeights::weights>("What they are stored as; each product makes 16-bit numbers of them again."),
-    member<&FrozenWeights::doubly>("Whether the scales are stored in 8 bits, too.", {.name = "double"}),
+    member<&FrozenWeights::weights>("Storage format of frozen weights; each GEMM dequantises them to 16 bits."),
+    member<&FrozenWeights::doubly>("Double quantisation: scales in 8 bits.", {.name = "double"}),
 };
 
 constexpr Key collective_keys[] = {
-    {"operation", word<CollectiveOperation>, "needed", "What is done."},
-    {"size", quantity("MB"), "needed", "Bytes that every rank has.", "", "message"},
-    {"ranks", whole, "all GPUs", "How many GPUs take part, the first ones of the cluster.", "", "workers"},
-    {"groups", whole, "1", "Groups into which they are divided, each with an operation of its own."},
-    {"layout", word<RankGrouping>, "blocked", "Whether groups are consecutive ranks or every so many."},
-    member<&Sync::algorithm>("How it is carried out.", {.usual = "plan.sync.algorithm"}),
-    member<&Sync::levels>("Group sizes from the inside out.",
+    {"operation", word<CollectiveOperation>, "needed", "Operation."},
+    {"size", quantity("MB"), "needed", "Message size per rank.", "", "message"},
+    {"ranks", whole, "all GPUs", "Number of ranks: the first GPUs of the cluster.", "", "workers"},
+    {"groups", whole, "1", "Number of groups, each with its own collective."},
+    {"layout", word<RankGrouping>, "blocked", "Groups of consecutive ranks (blocked), or strided."},
+    member<&Sync::algorithm>("Algorithm of the collective.", {.usual = "plan.sync.algorithm"}),
+    member<&Sync::levels>("Group sizes of hierarchical algorithms, innermost first.",
                           {.value = one_or_list(whole), .usual = "plan.sync.levels", .range = {1, 1'000'000}}),
-    member<&Sync::servers>("How many parameter servers there are.",
-                           {.usual = "plan.sync.servers", .range = {1, 100'000}}),
-    member<&Sync::placement>("Where parameter servers run.", {.usual = "plan.sync.placement"}),
+    member<&Sync::servers>("Number of parameter servers.", {.usual = "plan.sync.servers", .range = {1, 100'000}}),
+    member<&Sync::placement>("Placement of parameter servers.", {.usual = "plan.sync.placement"}),
 };
 
 constexpr Key checkpoint_keys[] = {
-    {"every", whole | words(auto_words), "needed",
-     "Steps from one checkpoint to the next; auto: the best, by failures."},
-    member<&Checkpoint::mode>("Whether the training waits until it is written."),
+    {"every", whole | words(auto_words), "needed", "Checkpoint interval in steps; auto: best goodput."},
+    member<&Checkpoint::mode>("Checkpoint mode."),
     {"storage", named(Catalogue::storage, storage) | one_of<"node">, "object-store",
-     "Where it is written; node: the machine's own disks, lost with it."},
+     "Checkpoint storage; node: local disks, lost with the node."},
 };
 
 constexpr Value a_time = quantity("ms");
 constexpr Key loader_keys[] = {
-    needed<&DataLoader::workers>("Processes that load for one training process; 0: it loads itself.",
+    needed<&DataLoader::workers>("Loader workers per training process; 0: in the training process.",
                                  {.title = "loading processes", .range = {0, 10'000}}),
-    member<&DataLoader::prefetch>("Batches that each worker may be ahead.", {.range = {1, 10'000}}),
-    member<&DataLoader::cores>("Cores that the workers of one training process share.",
-                               {.usual = "the node's, divided", .range = {1, 100'000}}),
+    member<&DataLoader::prefetch>("Prefetched batches per worker.", {.range = {1, 10'000}}),
+    member<&DataLoader::cores>("CPU cores shared by the workers of one training process.",
+                               {.usual = "the node's cores, divided", .range = {1, 100'000}}),
     member<&DataLoader::per_sample>(
-        "All that a worker does for a sample.",
+        "CPU time of a worker per sample.",
         {.value = a_time, .usual = "its parts", .together = "Instead of read to collate.", .zero = Zero::allowed}),
-    member<&DataLoader::per_batch>("Whether these times are those of a sample or of a batch.",
+    member<&DataLoader::per_batch>("Unit of these times: sample or batch.",
                                    {.name = "per", .value = one_of<"sample", "batch">}),
-    member<&LoaderStages::read>("Waiting for storage.",
+    member<&LoaderStages::read>("Time waiting for storage.",
                                 {.value = a_time, .together = "Instead of dataset.", .zero = Zero::allowed}),
-    member<&LoaderStages::decode>("Decoding.", {.value = a_time, .zero = Zero::allowed}),
-    member<&LoaderStages::preprocess>("Preprocessing.", {.value = a_time, .zero = Zero::allowed}),
-    member<&LoaderStages::augment>("Augmentation.", {.value = a_time, .zero = Zero::allowed}),
-    member<&LoaderStages::collate>("Putting samples together to a batch.", {.value = a_time, .zero = Zero::allowed}),
-    {"dataset", mapping(dataset), "", "What is read from storage.", "Instead of read."},
-    {"storage", named(Catalogue::storage, storage), "the node's", "Where the data set lies.", "With dataset."},
-    member<&DataLoader::warm>("Whether what fits is in the page cache already.",
+    member<&LoaderStages::decode>("Time to decode.", {.value = a_time, .zero = Zero::allowed}),
+    member<&LoaderStages::preprocess>("Time to preprocess.", {.value = a_time, .zero = Zero::allowed}),
+    member<&LoaderStages::augment>("Time to augment.", {.value = a_time, .zero = Zero::allowed}),
+    member<&LoaderStages::collate>("Time to collate samples into a batch.", {.value = a_time, .zero = Zero::allowed}),
+    {"dataset", mapping(dataset), "", "Dataset read from storage.", "Instead of read."},
+    {"storage", named(Catalogue::storage, storage), "the node's", "Storage of the dataset.", "With dataset."},
+    member<&DataLoader::warm>("Page cache at the start: cold or warm.",
                               {.name = "epoch", .value = one_of<"cold", "warm">, .together = "With dataset."}),
-    member<&DataLoader::keeps_decoded>("Whether decoded samples stay in memory.",
+    member<&DataLoader::keeps_decoded>("Cache decoded samples in memory.",
                                        {.name = "keep_decoded", .together = "With dataset and decoded."}),
-    member<&DataLoader::decoded>("Size of a sample as it is copied to the GPU.",
-                                 {.value = quantity("KB"), .usual = "as stored"}),
+    member<&DataLoader::decoded>("Sample size copied to the GPU.", {.value = quantity("KB"), .usual = "as stored"}),
     member<&DataLoader::decodes_on_device>(
-        "Who decodes.", {.name = "decode_on", .value = one_of<"cpu", "gpu">, .together = "gpu: with device_decode."}),
-    member<&DataLoader::device_decode>("What decoding takes on the GPU.",
+        "Device that decodes.",
+        {.name = "decode_on", .value = one_of<"cpu", "gpu">, .together = "gpu: with device_decode."}),
+    member<&DataLoader::device_decode>("Decode time on the GPU.",
                                        {.value = a_time, .together = "decode_on: gpu", .zero = Zero::allowed}),
-    member<&DataLoader::transfer>("The copy of a batch to the GPU.",
+    member<&DataLoader::transfer>("Time to copy a batch to the GPU.",
                                   {.value = a_time, .usual = "from decoded", .zero = Zero::allowed}),
-    member<&DataLoader::pinned>("Whether copies leave page-locked memory."),
-    member<&DataLoader::non_blocking>("Whether copies run beside the step before.", {.together = "With pinned."}),
-    member<&DataLoader::persistent>("Whether workers live on from epoch to epoch."),
+    member<&DataLoader::pinned>("Copy batches from pinned memory."),
+    member<&DataLoader::non_blocking>("Copy asynchronously, during the previous step.", {.together = "With pinned."}),
+    member<&DataLoader::persistent>("Keep workers across epochs."),
     share<&DataLoader::spread, "spread", "mean">("0", "Standard deviation of a sample's time over its mean."),
 };
 
 constexpr Key dataset_keys[] = {
-    member<&Dataset::samples>("How many samples there are.",
+    member<&Dataset::samples>("Number of samples.",
                               {.value = whole, .usual = "more than fit in memory", .range = {1, 1'000'000'000'000}}),
-    needed<&Dataset::sample>("KB", "Size of a sample as it is stored."),
-    member<&Dataset::layout>("A file for each sample, or archives of many."),
-    member<&Dataset::order>("In which order samples are read."),
-    member<&Dataset::mapped>("Whether files are mapped into memory and read by page faults."),
+    needed<&Dataset::sample>("KB", "Stored sample size."),
+    member<&Dataset::layout>("One file per sample, or archives of many."),
+    member<&Dataset::order>("Read order of samples."),
+    member<&Dataset::mapped>("Read files by mmap (page faults)."),
 };
 
 constexpr Key loader_alone_keys[] = {
-    {"batch", whole, "needed", "Samples of one batch."},
+    {"batch", whole, "needed", "Samples per batch."},
 };
 
 constexpr Key disk_request_keys[] = {
-    member<&DiskPattern::order>("Whether requests follow each other on the disk."),
-    member<&DiskPattern::block>("Size of one request.", {.value = quantity("KiB"), .usual = "4 KiB"}),
-    member<&DiskPattern::queue_depth>("Requests that are under way all the time.",
-                                      {.value = whole, .range = {1, 1'000'000}}),
-    member<&DiskPattern::streams>("Readers of different places, each with its own read-ahead.",
+    member<&DiskPattern::order>("Sequential or random requests."),
+    member<&DiskPattern::block>("Request size.", {.value = quantity("KiB"), .usual = "4 KiB"}),
+    member<&DiskPattern::queue_depth>("Queue depth.", {.value = whole, .range = {1, 1'000'000}}),
+    member<&DiskPattern::streams>("Sequential readers, each with its own read-ahead.",
                                   {.value = whole, .together = "order: sequential", .range = {1, 1'000'000}}),
-    member<&DiskPattern::zone>("Where on a disk: 0 the outermost track, 1 the innermost."),
-    member<&DiskPattern::direct>("Whether requests go past the page cache.", {.usual = "true"}),
-    {"size", quantity("GB"), "block", "All requests together."},
-    {"storage", named(Catalogue::storage, storage), "the node's", "What the requests go to."},
+    member<&DiskPattern::zone>("Disk zone: 0 outermost track, 1 innermost."),
+    member<&DiskPattern::direct>("Direct I/O, which bypasses the page cache.", {.usual = "true"}),
+    {"size", quantity("GB"), "block", "Total size of all requests."},
+    {"storage", named(Catalogue::storage, storage), "the node's", "Storage."},
 };
 
 }  // namespace
 
 constinit const Mapping workload = {"workload", workload_keys};
 constinit const Mapping train = {"training", train_keys};
-constinit const Mapping precision = {"format of products", precision_keys};
+constinit const Mapping precision = {"GEMM format", precision_keys};
 constinit const Mapping recipe = {"recipe of casting", recipe_keys};
 constinit const Mapping data = {"data", data_keys};
 constinit const Mapping distribution = {"distribution of lengths", distribution_keys, "distribution",
