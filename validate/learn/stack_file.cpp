@@ -182,16 +182,16 @@ std::string stack_file(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text = "kind: trainer\n";
   text += "name: " + quoted("learned from " + from.table) + "\n";
   text += "description: " +
-          quoted(fmt::format("{} runs of {}, over the habits of {}", from.names.size(), from.table, from.base)) + "\n";
+          quoted(fmt::format("{} runs of {}; other settings as {}", from.names.size(), from.table, from.base)) + "\n";
   return text + habits(stack, from) + constants(stack, from) + cluster(stack, from) + learned(stack, from);
 }
 
 std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text =
-      fmt::format("Learned from {} runs of {}, over the habits of {}\n\n", from.names.size(), from.table, from.base);
-  text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "likely", "runs");
+      fmt::format("Learned from {} runs of {}; other settings as {}\n\n", from.names.size(), from.table, from.base);
+  text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "± standard deviation", "runs");
   for (const LearnedParameter& one : stack.parameters) {
-    const std::string range = one.determined ? range_text(one).substr(std::string("from ").size()) : "as assumed";
+    const std::string range = one.determined ? range_text(one).substr(std::string("from ").size()) : "prior";
     text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position),
                         range, one.runs);
   }
@@ -200,19 +200,18 @@ std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
     text += fmt::format("  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", name, percent(errors.mean), percent(errors.median),
                         cell(errors.memory), cell(errors.pairs), cell(errors.regret));
   };
-  text += fmt::format("\n  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "Error of steps", "mean", "median", "memory",
+  text += fmt::format("\n  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "Step-time error", "mean", "median", "memory",
                       "pairs", "regret");
-  row("with nothing learned", stack.assumed);
-  row("of the runs it was learned from", stack.fitted);
-  row("each fifth predicted from the others", stack.left_out);
-  if (stack.scaled) row("each number of machines from the others", *stack.scaled);
+  row("before learning", stack.assumed);
+  row("runs learned from", stack.fitted);
+  row("each fifth, learned from the others", stack.left_out);
+  if (stack.scaled) row("each node count, learned from the others", *stack.scaled);
   text +=
-      "  pairs: of choices for one task, predicted in the measured order; regret: by how much the best predicted is "
-      "longer than the best\n";
-  text += fmt::format("\n  Nine of ten steps left out lie within {} of their prediction.\n",
+      "  pairs: choices for one task ranked as measured; regret: excess of the predicted best over the measured best\n";
+  text += fmt::format("\n  90 % of left-out steps lie within {} of their prediction.\n",
                       percent(std::expm1(stack.spread)));
   for (const std::size_t run : stack.unexplained) {
-    text += fmt::format("  No setting explains {}.\n", from.names[run]);
+    text += fmt::format("  Unexplained by any setting: {}\n", from.names[run]);
   }
   return text;
 }

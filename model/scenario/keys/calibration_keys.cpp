@@ -134,7 +134,7 @@ constexpr Key learned_keys[] = {
     {"regret", quantity("%"), "", "Expected regret: mean excess of the predicted best choice over the measured best."},
     {"memory_error", quantity("%"), "", "Mean error of the memory of runs left out."},
     {"memory_shortfall", quantity("%"), "", "Nine of ten runs left out need no more memory than predicted and this."},
-    {"spread", quantity("%"), "needed", "Nine of ten steps left out lie within this of their prediction."},
+    {"spread", quantity("%"), "needed", "90 % of left-out steps lie within this of their prediction."},
     {"likely", by_name(list(text | number)), "none",
      "Interval of each learned setting: one standard deviation to either side."},
     {"unexplained", list(text), "none", "Runs that no setting explains, by name."},
