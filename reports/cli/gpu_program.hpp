@@ -18,7 +18,7 @@ struct GpuPresence {
 };
 GpuPresence probe_gpu();
 
-/// Runs it with these arguments, its output going where this program's goes, and waits; an interruption reaches both,
+/// Runs it with these arguments, its output going where this program's goes, and waits. An interruption reaches both,
 /// and the child ends by itself, keeping what it has, or is killed half a minute later. The exit status, or 128 +
 /// signal. Throws UsageError when it cannot be started.
 int run_gpu_program(const std::vector<std::string>& arguments);

@@ -9,7 +9,7 @@ namespace foretrain {
 /// Whether an output may have colours: it is a terminal that has some, and NO_COLOR (https://no-color.org) is not set.
 bool has_colours(int descriptor);
 
-/// Pages become as wide as the window, or as COLUMNS says, where standard output is a terminal; elsewhere they stay as
+/// Pages become as wide as the window, or as COLUMNS says, where standard output is a terminal. Elsewhere they stay as
 /// they are, so that files do not depend on who writes them.
 void fit_pages_to_window();
 

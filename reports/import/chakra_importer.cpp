@@ -75,7 +75,7 @@ std::optional<Cells> matmul_of(const ChakraNode& node) {
   return cells;
 }
 
-/// A processor's operators are as long as they were recorded; a GPU's products are predicted by their shapes, what has
+/// A processor's operators are as long as they were recorded. A GPU's products are predicted by their shapes, what has
 /// a number of operations by these, all else is as long as it was recorded.
 ImportedTask computation(const ChakraNode& node, const SourcePosition& where) {
   const bool on_cpu = node.attributes.contains("is_cpu_op") && node.attributes.at("is_cpu_op") != "false" &&

@@ -97,7 +97,7 @@ struct AccuracyReport {
 ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
 
 /// Groups the comparisons. With `anchor` > 0, the first `anchor` comparisons of each group fix one factor, the median
-/// of their measured over predicted times; it stretches the group's other predictions, and the comparisons it came from
+/// of their measured over predicted times. It stretches the group's other predictions, and the comparisons it came from
 /// leave the errors. Memory is compared as it is: an efficiency factor says nothing about it. What is anchored by runs
 /// of its model has no part in this.
 AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor);

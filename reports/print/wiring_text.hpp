@@ -10,7 +10,7 @@ namespace foretrain {
 /// "2 x nvlink3, 46.0 GB/s": payload of all of them together in one direction; empty where nothing is stated.
 std::string describe(const Wires& wires);
 
-/// A line a part, or for parts without children that hang side by side in the same way; sockets that are like the one
+/// A line a part, or for parts without children that hang side by side in the same way. Sockets that are like the one
 /// before are told in one line where there are more than four. Ends in a newline, each line begins with `indent`
 /// blanks.
 std::string wiring_text(const Node& node, const Network& network, int indent);

@@ -21,7 +21,7 @@ struct Row {
 };
 
 /// Groups that no range is made of (tests/benchmark/ranges.py, LEFT_OUT): two old frameworks' BERT, two to three times
-/// as slow as its like; a cluster that used two of a node's eight cards; an MPI library that waits with all cores busy;
+/// as slow as its like. A cluster that used two of a node's eight cards; an MPI library that waits with all cores busy;
 /// reports that leave settings open.
 bool is_unlike(const Row& row) {
   return row.group == "dlperf-bert-base-NGC TensorFlow 1.x" || row.group == "dlperf-bert-base-PaddlePaddle" ||

@@ -54,7 +54,7 @@ TEST_CASE("Links of one name are told as one, with the mean of all machines and 
 
 TEST_CASE("Collectives inside layers count, though passes hold them") {
   // Tensor parallelism alone: nothing but layers' collectives crosses NVLink. Of each of 4 layers, 2 all-reduces in the
-  // forward and 2 in the backward pass, of 1 × 1024 × 4096 numbers of 2 bytes: 16 · 8.4 MB; a ring of 8 sends 2 · 7/8
+  // forward and 2 in the backward pass, of 1 × 1024 × 4096 numbers of 2 bytes: 16 · 8.4 MB. A ring of 8 sends 2 · 7/8
   // of that over the GPU's link at least, whatever the embedding and the loss add.
   const Scenario scenario = load_scenario_text(R"(
 cluster: { node: dgx-a100-80gb }
