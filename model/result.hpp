@@ -47,7 +47,7 @@ struct TrainResultParts {
     Bytes size = Bytes::infinity();  ///< infinite: all at once
     std::string rule = {};
   };
-  /// Quantiles of step times that differ by chance (Cluster::jitter); the step time is their mean.
+  /// Quantiles of step times that differ at random (Cluster::jitter); the step time is their mean.
   struct Spread {
     Seconds p50, p90, p99;
   };

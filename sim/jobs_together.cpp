@@ -31,7 +31,7 @@ struct RunningJob {
   }
   std::unique_ptr<Job> job;
   Seconds step_alone;
-  Seconds between;  ///< what a step takes beside its graph: host work, waiting for data
+  Seconds between;  ///< what a step takes beside its graph: host work, data stall
   int steps = steps_of_longest;
   std::vector<TaskId> first, last;  ///< of each step: its first task, and the time between it and the next one
 };

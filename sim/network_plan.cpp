@@ -74,7 +74,7 @@ NetworkPlan::Amount NetworkPlan::add(const std::vector<Flow>& given) {
 
 void NetworkPlan::complete() {
   system_.bandwidth = links_.bandwidth();
-  // Equal hashes by chance would only have flows looked at that do not meet.
+  // Colliding hashes would only have flows looked at that do not meet.
   std::vector<std::uint64_t> users(system_.links());
   for (const std::vector<LinkIndex>& crossed : background_) {
     system_.add_flow(kinds_++, crossed);

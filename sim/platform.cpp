@@ -89,7 +89,7 @@ void Platform::gather(RouteIndex first) {
     if (std::exchange(route(index).company, id) != id) routes.push_back(index);
   };
   join(first);
-  for (std::size_t i = 0; i < routes.size(); ++i) visit_neighbours(routes[i], join);  // they become more meanwhile
+  for (std::size_t i = 0; i < routes.size(); ++i) visit_neighbours(routes[i], join);  // their number grows
   Seconds first_end = Seconds::infinity();
   for (const RouteRate& member : rates_of(id, routes)) {
     for (Flow& flow : route(member.route).flows) {

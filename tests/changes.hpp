@@ -1,4 +1,4 @@
-// A training and changes to it, for tests of what is remembered from one prediction to the next.
+// A training and changes to it, for tests of what is cached from one prediction to the next.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Provenance: every number that a prediction rests on says where it comes from.
+// Provenance: every number that a prediction depends on says where it comes from.
 #pragma once
 
 #include <string>

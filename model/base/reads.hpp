@@ -1,4 +1,4 @@
-// Which numbers a piece of work reads: a result rests on these, and changes with no other.
+// Which numbers a piece of work reads: a result depends on these, and on no other.
 #pragma once
 
 #include <bitset>
@@ -7,7 +7,7 @@
 
 namespace foretrain {
 
-/// Which numbered constants and rates were read; whoever numbers some says from where on.
+/// Which numbered constants and rates were read; the caller that numbers some states the first number.
 using ReadSet = std::bitset<512>;
 
 /// Notes, for this thread, that they were read. What a memo answers was read when it was worked out: it keeps the set,

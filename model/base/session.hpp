@@ -1,9 +1,9 @@
 // What has been worked out before, from one prediction to the next.
 //
-// Each kind of thing is remembered by a key type of its own, which holds everything that decides it:
+// Each kind of thing is cached by a key type of its own, which holds everything that decides it:
 //
 //   struct Key {
-//     using Value = const Topology;                 // what is remembered
+//     using Value = const Topology;                 // what is cached
 //     bool operator==(const Key&) const = default;  // equal keys have equal values
 //     [[nodiscard]] std::uint64_t hash() const;     // finds the candidates; only == tells keys apart
 //     [[nodiscard]] std::size_t bytes(const Topology&) const;  // where key and value own more than their own size
@@ -93,7 +93,7 @@ class Session {
   /// Another one each time.
   std::uint64_t new_number() { return ++numbers_; }
 
-  /// Forgets what is remembered; its parts stay.
+  /// Forgets what is cached; its parts stay.
   void clear() {
     by_hash_.clear();
     entries_.clear();

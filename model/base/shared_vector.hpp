@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-/// A vector whose copies share its elements until one of them is changed, which then has its own. Whoever asks for an
+/// A vector whose copies share its elements until one of them is changed, which then has its own. Asking for an
 /// element of a vector that is not const may change it.
 template <typename T>
 class SharedVector {

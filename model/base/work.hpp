@@ -40,7 +40,7 @@ struct CopyWork {
   static constexpr std::string_view word = "copy";
   std::string from, to;
   Bytes size = {};
-  bool pinned = true;  ///< memory of a host is page-locked; pageable memory on a host is fresh, as frameworks have it
+  bool pinned = true;  ///< memory of a host is pinned; pageable memory on a host is fresh, as frameworks have it
 
   template <typename Self, typename Line>
   static void keys(Self& self, Line& line) {
@@ -84,7 +84,7 @@ struct HostWork {
     wait,      ///< until what it depends on is done
     synchronize,  ///< until everything that the thread has launched is done
     format,       ///< turns `size` bytes that have arrived into text, for `duration`
-    page_lock     ///< allocates `size` bytes of page-locked memory
+    page_lock     ///< allocates `size` bytes of pinned memory
   };
   static constexpr std::array actions = {"dispatch", "launch", "sleep", "wait", "synchronize", "format", "page_lock"};
   Action action = Action::wait;

@@ -1,5 +1,5 @@
 // Rings in levels (GPU pair or socket, node, group of nodes, …): reduce-scatter inside each group of the lowest level,
-// the same among the ranks of equal place one level up (each for its share, all network cards at once), …, all-reduce
+// the same among the ranks of equal place one level up (each for its share, all NICs at once), …, all-reduce
 // at the top, and all-gathers back down. With l ranks a node and m nodes, per rank 2(l-1)/l·S stays inside the node and
 // only 2(m-1)/(m·l)·S leaves it. Ranks are numbered group by group. All-to-all first hands every message to the rank of
 // its own group that has the destination's place, then all ranks of one place exchange (NCCL's PXN, "rail-optimised";

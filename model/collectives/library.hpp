@@ -75,7 +75,7 @@ class Library {
   [[nodiscard]] Seconds messages(Bytes size, int peers) const;
   /// What an all-to-all inside a node takes beside its start and the time of its links. Either these decide: the own
   /// copy is added, and what messages wait for each other, which come in pieces of 512 KiB over 32 channels (2 over
-  /// PCIe) and meet at their receivers by chance, so that it grows with the root of their number. Or the blocks of all
+  /// PCIe) and meet at their receivers at random, so that it grows with the root of their number. Or the blocks of all
   /// channels do, whose warps are shared out among a rank's messages, the own copy among them: together they move the
   /// whole buffer at what they carry, however few ranks there are (src/device/sendrecv.h). `links`: how long the
   /// busiest link is busy.

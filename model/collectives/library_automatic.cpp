@@ -10,7 +10,7 @@
 //   inside one      Library::ring_in_node, under the protocol that NCCL's own model of itself prefers
 //
 // The bandwidth is that of the busiest link when NCCL's channels are laid over the topology (traffic.cpp): rings over
-// all NVLink lanes or switch ports, every network card used. Step counts: src/graph/tuning.cc of NCCL.
+// all NVLink lanes or switch ports, every NIC used. Step counts: src/graph/tuning.cc of NCCL.
 
 #include <algorithm>
 #include <memory>

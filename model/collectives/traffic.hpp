@@ -39,7 +39,7 @@ class TrafficBuilder {
       : topology_(topology), constants_(constants), message_(message), hosts_(hosts) {}
 
   /// How NCCL carries a collective out. rings: through all ranks; on each node they enter at every rank in turn, so
-  /// that all network cards are used; in a broadcast (reduce) nothing flows into (out of) the first rank. trees:
+  /// that all NICs are used; in a broadcast (reduce) nothing flows into (out of) the first rank. trees:
   /// between nodes, chains inside them, one byte up and one down. node_switches: reduction and multicast in the
   /// switches of a node; between nodes, trees. network_switches: reduction in the network's switches, a share of the
   /// message for each rank of a node; in the node's own inside it, or else between its ranks.

@@ -45,7 +45,7 @@ OperatorMemory attention_memory(const Attention& work, Precision precision, cons
 
 /// Passes over the whole scores' matrix in device memory, in units of one reading or writing.
 struct ScorePasses {
-  double products = 0.0;  ///< as operand or result of a matrix product
+  double products = 0.0;  ///< as operand or result of a GEMM
   double softmax = 0.0;   ///< by softmax and dropout
   double mask = 0.0;      ///< by kernels that add a mask
 };

@@ -67,7 +67,7 @@ struct LogSizes {
   double batch = 0.0, m = 0.0, n = 0.0, k = 0.0;
 };
 
-/// A matrix product that was measured (cost/measured_matmul.cpp).
+/// A GEMM that was measured (cost/measured_matmul.cpp).
 struct MeasuredMatmul {
   std::string gpu;  ///< catalogue name
   Precision precision = Precision::fp32;

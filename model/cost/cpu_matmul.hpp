@@ -1,4 +1,4 @@
-// Matrix products on processors, by a blocked algorithm that packs its operands.
+// GEMMs on processors, by a blocked algorithm that packs its operands.
 #pragma once
 
 #include <string>

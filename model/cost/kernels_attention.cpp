@@ -270,7 +270,7 @@ KernelTime flash_time(const Attention& work, Precision precision, AttentionKind 
   return {fixed + body, bound};
 }
 
-// Scores are written to memory: products as batched matrix products, and passes of elementwise kernels over the scores.
+// Scores are written to memory: products as batched GEMMs, and passes of elementwise kernels over the scores.
 KernelTime standard_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
   const ScoreMatrices matrices = score_matrices(work);
   const Matmul scores{matrices.count, matrices.rows, matrices.columns, work.head_dim, false};

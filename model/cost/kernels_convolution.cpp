@@ -240,7 +240,7 @@ double transform_saving(const Convolution& work, Precision precision) {
   return 1.0 / least;
 }
 
-// The fastest of an implicit matrix product, slower than the plain one because addresses are gathered, and the
+// The fastest of an implicit GEMM, slower than the plain one because addresses are gathered, and the
 // algorithms that transform the images where they apply. Grouped convolutions with few channels per group are bound by
 // traffic, which the tile quantisation of the product would overstate: they run at streaming speed.
 KernelTime kernel_time(const Convolution& work, Precision precision, int /*kernels*/, const Gpu& gpu,

@@ -14,10 +14,10 @@ namespace foretrain {
 
 /// What one batch of one training process asks for.
 struct LoaderBatch {
-  Seconds wait;      ///< the worker waits for storage that serves others meanwhile
+  Seconds wait;      ///< the worker waits for storage that serves others at the same time
   Seconds disk;      ///< storage works for it alone
   Seconds cpu;       ///< one core's time
-  Seconds pin;       ///< a thread copies it to page-locked memory
+  Seconds pin;       ///< a thread copies it to pinned memory
   Seconds transfer;  ///< to the device
   Seconds device;    ///< decoding there
 
@@ -50,7 +50,7 @@ struct LoaderBounds {
   Seconds workers;
   Seconds disk;     ///< storage is busy for all that share it
   Seconds cores;    ///< cores are busy
-  Seconds pinning;  ///< one thread copies to page-locked memory
+  Seconds pinning;  ///< one thread copies to pinned memory
   Seconds copies;   ///< copies that overlap with the step follow each other
 
   [[nodiscard]] Seconds longest() const;
@@ -74,7 +74,7 @@ struct LoaderUse {
   double batch = 1.0;  ///< samples of one batch
   int processes = 1;   ///< training processes of one machine, each with a loader
   int machines = 1;
-  Seconds transfer;  ///< a batch's copy, if it leaves page-locked memory
+  Seconds transfer;  ///< a batch's copy, if it leaves pinned memory
 };
 
 /// Costs a loader. Sources of the parts: disk_cost for storage; LoaderConstants for what the kernel and the hand-over

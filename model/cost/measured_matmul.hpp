@@ -1,4 +1,4 @@
-// Measured matrix products beside the model: exact where measured, the model where nothing near was.
+// Measured GEMMs beside the model: exact where measured, the model where nothing near was.
 #pragma once
 
 #include "model/cost/calibration.hpp"

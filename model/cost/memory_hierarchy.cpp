@@ -189,7 +189,7 @@ Source memory_source(const MemoryWalk& walk, const Cpu& cpu, const MemoryHierarc
   const BytesPerSecond alone = memory.line * number(memory.prefetched_lines) / source.latency;
   source.read = core_share(alone, together, walk.threads);
   source.write = source.read * memory.memory_write_share;
-  // A copy: a core only waits for the two lines that it fetches, and what it casts out leaves meanwhile, unless that
+  // A copy: a core only waits for the two lines that it fetches, and what it casts out leaves then, unless that
   // takes longer. On the chips' wires, which all cores share, everything takes turns.
   const BytesPerSecond wires = together / number(walk.threads);
   const double share = memory.memory_write_share;

@@ -15,7 +15,7 @@ std::size_t generation_of(double compute_capability);
 /// That of a GPU: its architecture's, where that is a generation of its own.
 std::size_t generation_of(const Gpu& gpu);
 
-/// Whether matrix products of this precision run on tensor cores (plain fp32 never does; see Gpu::matrix_rate).
+/// Whether GEMMs of this precision run on tensor cores (plain fp32 never does; see Gpu::matrix_rate).
 bool uses_tensor_cores(const Gpu& gpu, Precision precision);
 
 /// Architectures whose full tensor-core rate needs instructions that a group of four warps or a thread issues for a

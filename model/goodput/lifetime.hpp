@@ -20,10 +20,10 @@ struct Interruption {
   std::string what;  ///< "gpu", "software", "server", …
   Seconds mtbf;      ///< of all such parts together
   bool takes_machine = false;
-  bool detected = true;  ///< by missing signs of life; else whoever replaces it is there already
+  bool detected = true;  ///< by missing signs of life; else the replacement is there already
   Seconds before;        ///< lost before anything is noticed: what waiting for a slow device has cost
   Seconds restart;       ///< from the moment at which all machines are there
-  double stops = 1.0;    ///< share of the training that stands still meanwhile
+  double stops = 1.0;    ///< share of the training that stands still at the same time
   double loses = 1.0;    ///< share of the work since the last checkpoint that is done again
 };
 

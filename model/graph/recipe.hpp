@@ -18,7 +18,7 @@ namespace foretrain {
 enum class Recipes : bool { none = false, kept = true };
 
 /// Whether collectives inside layers are tasks of their own wherever they may be, or only where they may meet other
-/// traffic. The step takes as long; whoever adds up what moved sees them.
+/// traffic. The step takes as long; code that sums traffic sees them.
 enum class InsideLayers : bool { merged = false, seen = true };
 
 /// An operator on the device, launched `count` times, and what one of these was predicted to take. It becomes a

@@ -53,7 +53,7 @@ struct Resource {
 };
 
 /// What a block's time holds beside its kernels: moments in which these rest, and what runs beside them unseen. Merged
-/// collectives are no tasks of their own; whoever adds up what moved, or draws it, finds them here.
+/// collectives are no tasks of their own; code that sums or draws traffic finds them here.
 struct Inside {
   Seconds exposed, hidden;                ///< collectives inside layers
   Seconds exposed_copies, hidden_copies;  ///< of offloading

@@ -51,7 +51,7 @@ struct LinkType {
 
 enum class VertexKind { gpu, cpu, pcie_switch, nvswitch, nic };
 
-/// Traffic passes through CPUs and switches on its way to others, never through a GPU or a network card.
+/// Traffic passes through CPUs and switches on its way to others, never through a GPU or a NIC.
 constexpr bool lets_traffic_through(VertexKind kind) { return kind != VertexKind::gpu && kind != VertexKind::nic; }
 
 /// A place in a node's wiring diagram. GPUs and CPUs are endpoints.
@@ -74,7 +74,7 @@ struct NodeLink {
 /// message of m bytes takes `message_time` beside m ÷ (payload bandwidth · `efficiency`).
 struct CardMessages {
   double efficiency = 0.0;  ///< of the payload bandwidth, endless messages; 0: the calibration's general figure
-  Seconds message_time;     ///< nothing else passes the card meanwhile
+  Seconds message_time;     ///< nothing else passes the card at the same time
   Seconds step;             ///< least time of a library's step between nodes, whatever its protocol
   Bytes largest = Bytes(128 * 1024.0);  ///< of messages to many peers and of in-switch reductions; NCCL's own setting
   bool operator==(const CardMessages&) const = default;
@@ -92,7 +92,7 @@ struct Sharing {
   bool operator==(const Sharing&) const = default;
 };
 
-/// Network cards of a node and the fabric behind them.
+/// NICs of a node and the fabric behind them.
 struct Network {
   int nics_per_node = 0;
   BytesPerSecond nic_bandwidth;   ///< one card, one direction, line rate

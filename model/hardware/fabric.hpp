@@ -1,4 +1,4 @@
-// The fabric behind the network cards, as values: what switches there are and what lies between them. Turned into
+// The fabric behind the NICs, as values: what switches there are and what lies between them. Turned into
 // routes by fabric_routes.hpp.
 //
 // A kind of fabric is a struct of this file and stands in Fabric::shape; its other functions are in fabric_NAME.cpp:

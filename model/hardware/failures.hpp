@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// What fails, and what is counted: GPUs; machines, with all in them that has no name here; network cards; cables, one
+/// What fails, and what is counted: GPUs; machines, with all in them that has no name here; NICs; cables, one
 /// a card; switches of the fabric's edge; machines' software. The first four take a machine out of the job until it is
 /// repaired; a switch stops all until it is replaced; software is started again where it was.
 enum class FailingPart { gpu, node, nic, link, fabric_switch, software };

@@ -21,7 +21,7 @@ struct Processor {
   double share = 1.0;           ///< of the core's time that the rank gets; the rest it stands still
   double spread = 0.0;          ///< standard deviation of such cores' speeds at a moment, over the mean
   Seconds dispatch;             ///< of one operator, in and out of the framework; the thread does nothing else then
-  FlopsPerSecond product_rate;  ///< matrix products in fp32, once their operands are packed
+  FlopsPerSecond product_rate;  ///< GEMMs in fp32, once their operands are packed
   BytesPerSecond packing_rate = BytesPerSecond::infinity();  ///< operands of products and their results, on the way
   FlopsPerSecond convolution_rate;                           ///< forward, in fp32
   FlopsPerSecond convolution_gradient_rate;
@@ -76,7 +76,7 @@ struct Gpu {
   }
   static_assert(448 + 2 * precision_count <= ReadSet{}.size());
 
-  /// The fastest dense rate for a matrix product in `p`: tensor cores where they support it, else CUDA cores.
+  /// The fastest dense rate for a GEMM in `p`: tensor cores where they support it, else CUDA cores.
   /// fp32 means plain fp32 (tensor cores enter only with tf32). Formats without any unit are converted on the way to
   /// the units of a wider one (arithmetic_precision).
   [[nodiscard]] FlopsPerSecond matrix_rate(Precision p) const;

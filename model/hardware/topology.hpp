@@ -1,7 +1,7 @@
 // The hardware as a directed graph of links, and the routes through it.
 //
 // The wiring of one node is a Boost.Graph; its routes are found once (fewest hops, then most bandwidth) and shared by
-// all nodes of its kind. A route between nodes is: source GPU → its nearest network card → fabric → nearest card →
+// all nodes of its kind. A route between nodes is: source GPU → its nearest NIC → fabric → nearest card →
 // destination GPU. Every physical link is two directed links (one for a half-duplex link), so that full duplex needs no
 // special case. GPUs talk over NVLink where a direct link or an NVSwitch joins them, else over PCIe and the sockets;
 // where the node has no peer-to-peer access, through the memory of the source's socket. Each socket's memory is a link
@@ -204,7 +204,7 @@ struct TopologyTables {
 class Topology {
  public:
   /// Throws ImpossiblePlan naming the unconnected vertices when the node is not connected, and when there are
-  /// more GPUs per node asked for than the node has, several nodes without network cards, or a fabric or faults that
+  /// more GPUs per node asked for than the node has, several nodes without NICs, or a fabric or faults that
   /// cut an endpoint off. Readers of scenarios find such problems with the keys of the data file.
   explicit Topology(const Cluster& stated, RouteDraw draw = {});
   /// The cluster's, made once for those that a process asks for again and again.
@@ -281,7 +281,7 @@ class Topology {
   [[nodiscard]] double collective_efficiency(LinkId id) const {
     return id >= first_fabric_link() ? 0.0 : tables_->node_link(id).collective_efficiency;
   }
-  /// The datasheet of a node's GPUs, and what is known of its network cards.
+  /// The datasheet of a node's GPUs, and what is known of its NICs.
   [[nodiscard]] const Gpu& gpu_model(int node) const { return tables_->group_of(node).gpu; }
   [[nodiscard]] const CardMessages& card_messages(int node) const { return tables_->group_of(node).messages; }
 

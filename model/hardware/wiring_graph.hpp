@@ -37,7 +37,7 @@ struct Path {
   PathCost cost;
 };
 
-/// GPUs and network cards begin and end paths but let no traffic through; CPUs and switches do.
+/// GPUs and NICs begin and end paths but let no traffic through; CPUs and switches do.
 class WiringGraph {
  public:
   /// The node's vertices, without wires.

@@ -25,14 +25,14 @@ struct WiringTree {
     int parent = -1;
     Wires above = {};                ///< to the parent
     int depth = 0;                   ///< of a socket 0
-    std::vector<int> children = {};  ///< switches, then GPUs, then network cards, in the order of their numbers
+    std::vector<int> children = {};  ///< switches, then GPUs, then NICs, in the order of their numbers
   };
   struct Link {
     int a = 0, b = 0;  ///< parts
     Wires wires;
   };
 
-  std::vector<Part> parts;   ///< of the node's vertices in their order, then network cards nic0, nic1, …
+  std::vector<Part> parts;   ///< of the node's vertices in their order, then NICs nic0, nic1, …
   std::vector<int> roots;    ///< sockets, and what no link of PCIe or of a processor leads to
   std::vector<Link> others;  ///< between sockets (also over a switch on which nothing else hangs), GPUs, NVSwitches, …
 

@@ -1,4 +1,4 @@
-// How far a prediction may be off, from how well a machine's own measurements determine the constants it rests on.
+// How far a prediction may be off, from how well a machine's own measurements determine the constants it depends on.
 #pragma once
 
 #include <string_view>

@@ -34,7 +34,7 @@ std::unique_ptr<Job> job_of_kind(const Scenario& scenario, Fidelity fidelity, Re
   return make_operator_job(scenario, fidelity, recipes);
 }
 
-/// Before all other warnings, and what would help where more than numbers are asked for.
+/// Before all other warnings, with remedies where more than numbers are asked for.
 void warn_of_memory(const Scenario& scenario, Detail detail, Result& result) {
   const MemoryFootprint& memory = result.train()->memory;
   if (memory.fits()) return;

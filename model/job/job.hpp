@@ -52,8 +52,8 @@ std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recip
 
 /// How much a result says.
 enum class Detail {
-  numbers,  ///< the numbers, as far as the published tables say how sure they are: for those who ask many times
-  whole,  ///< also what was asked, what the numbers rest on, and how sure the calibration's own measurements make them
+  numbers,  ///< the numbers, with the uncertainty that published tables give: for those who ask many times
+  whole,    ///< also what was asked, what the numbers depend on, and its uncertainty by the calibration
   timeline  ///< also what ran when (Result::timeline); a single operator has no timeline
 };
 
@@ -61,7 +61,7 @@ enum class Detail {
 Result result_of(const Job& job, const Executor& execute, Detail detail = Detail::numbers);
 
 /// Adds what follows from a scenario and the numbers of its result: uncertainty, the bill, whether it fits; and, beyond
-/// numbers, what would make it fit, settings, traits, and what the result rests on: what has been read since the
+/// numbers, what would make it fit, settings, framework's, and what the result depends on: what has been read since the
 /// caller's Reading began, which is to begin before the job.
 void finish(const Scenario& scenario, Detail detail, Result& result);
 

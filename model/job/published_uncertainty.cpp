@@ -16,7 +16,7 @@ namespace foretrain {
 
 namespace {
 
-// Architectures with steps, and with products, among the shipped tables; the others' constants rest on their
+// Architectures with steps, and with products, among the shipped tables; the others' constants depend on their
 // neighbours.
 constexpr std::array<std::string_view, 7> architectures_of_steps = {"kepler", "pascal",    "volta",          "ampere",
                                                                     "hopper", "blackwell", "blackwell_ultra"};

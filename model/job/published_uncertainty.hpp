@@ -1,4 +1,4 @@
-// How far a prediction may be off that rests on published constants alone.
+// How far a prediction may be off that depends on published constants alone.
 #pragma once
 
 #include "model/result.hpp"

@@ -13,7 +13,7 @@ namespace foretrain {
 using ExecutorOn = std::function<Execution(const TaskGraph&, const Topology&)>;
 
 /// Draws of a job's routes. The job's graph runs over each; where a simulation has many flows, they are estimated, and
-/// held against what the one in the middle takes.
+/// compared with what the one in the middle takes.
 ///
 /// The library that plans a collective knows no hashes: algorithms, rings and the classes of ranks are those of the
 /// topology without draws. What groups of a class carry out side by side then ends with the slowest of them, in each

@@ -8,7 +8,7 @@
 
 namespace foretrain {
 
-/// The fullest moment of the fullest GPU. Per parameter of the rank: weights at the training precision, gradients at
+/// The peak of any GPU. Per parameter of the rank: weights at the training precision, gradients at
 /// theirs, the optimizer's states (momentum 4 bytes, Adam 8, a master copy of 2-byte weights 4 more when asked for);
 /// ZeRO-1/2/3 divide optimizer/gradients/weights by the data-parallel ranks (arXiv 1910.02054, figure 1). Frozen
 /// parameters are weights alone. Activations: what each layer keeps, of every micro-batch in flight. Workspace: all

@@ -35,7 +35,7 @@ struct MemoryParts {
   [[nodiscard]] Bytes total() const;
 };
 
-/// The fullest GPU at its fullest moment; `workspace` is all that the other four are not.
+/// The GPU with the highest peak at its fullest moment; `workspace` is all that the other four are not.
 struct MemoryFootprint {
   Bytes weights, gradients, optimizer, activations, workspace;
   Bytes capacity;
@@ -54,7 +54,7 @@ struct MemoryFootprint {
 /// "fits", "fits barely" or "DOES NOT FIT".
 std::string_view verdict(const MemoryFootprint& memory);
 
-/// The fullest GPU's step in the order of its work.
+/// The GPU with the highest peak's step in the order of its work.
 struct MemoryTimeline {
   enum class Phase { forward, loss, backward, optimizer };
 

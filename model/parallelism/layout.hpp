@@ -22,7 +22,7 @@ std::vector<int> gpus_of(const Plan& plan, const Cluster& cluster);
 /// Those of a node for which one process launches kernels.
 int gpus_of_process(const Plan& plan, const Cluster& cluster);
 
-/// The datasheet's rate of matrix products per GPU: the mean over the plan's.
+/// The datasheet's rate of GEMMs per GPU: the mean over the plan's.
 FlopsPerSecond peak_rate(const Plan& plan, const Cluster& cluster, Precision precision);
 
 /// Passes of each replica per optimizer step.

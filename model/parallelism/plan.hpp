@@ -136,7 +136,7 @@ struct Plan {
   int shard = 0;  ///< ranks over which `zero` divides, as often as there are replicas of these (HSDP); 0: all of them
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
   Offload offload;
-  bool pinned_offload = true;     ///< host memory of weights, gradients and states is page-locked (key pinned_offload)
+  bool pinned_offload = true;     ///< host memory of weights, gradients and states is pinned (key pinned_offload)
   bool offload_to_disks = false;  ///< what is offloaded lies on the machine's disks, not in its memory (key offload_to)
   int host_threads = 0;           ///< of each process, for updates on the host; 0: cores are divided among processes
   /// Parameters of a shard whose gradients are widened to fp32 for the update at a time; 0: they are updated as they
@@ -157,7 +157,7 @@ inline bool splits_backward(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::zero_bubble || schedule == PipelineSchedule::dualpipe;
 }
 
-/// Whether exchanges of tokens count as hidden in each pass; DualPipe's pairs of passes hide all that is in them.
+/// Whether expert all-to-alls count as hidden in each pass; DualPipe's pairs of passes hide all that is in them.
 inline bool hides_exchanges(const Plan& plan) {
   return plan.expert_overlap && plan.schedule != PipelineSchedule::dualpipe;
 }

@@ -110,7 +110,7 @@ ServerGraph::Times simulated_times(const ParameterStore& store, const ServerGrap
 /// Each is a bound of what is simulated (Denning and Buzen, "The operational analysis of queueing network models", ACM
 /// Computing Surveys 10, 1978: no centre of a closed network is more than busy, no customer faster than alone), grows
 /// with every worker's time and with their number, and falls as links get faster. Workers in step meet on their links;
-/// what others meet by chance is not counted.
+/// what others meet at random is not counted.
 ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Topology& topology,
                                    const Execution& execution, const ParameterStore::Bounds& bounds);
 

@@ -77,7 +77,7 @@ std::vector<std::vector<Seconds>> ends_of_passes(const ServerGraph& graph, const
   return ends;
 }
 
-/// When what counts begins and ends, and how many iterations a second each lane does meanwhile.
+/// When what counts begins and ends, and how many iterations a second each lane does at the same time.
 struct Paces {
   Seconds from, to;
   std::vector<double> of_lane;

@@ -64,7 +64,7 @@ void Candidate::take(const PlanPoint& point) {
 }
 
 /// What follows a step's passes depends on parameters, not on activations or on the order of passes; overlap is told
-/// apart by whoever asks. ZeRO-1 and 2 differ in memory alone, in what a reader makes of them, and in when gradients
+/// apart by the caller. ZeRO-1 and 2 differ in memory alone, in what a reader makes of them, and in when gradients
 /// leave.
 Candidate::Ending Candidate::ending() const {
   const Sync& sync = plan().sync;

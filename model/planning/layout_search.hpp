@@ -25,7 +25,7 @@ struct PlanObjective {
   }
 };
 
-/// A plan, its step over an uncontended network and the fullest GPU's memory.
+/// A plan, its step over an uncontended network and the GPU with the highest peak's memory.
 struct PlanCandidate {
   PlanPoint point;
   int space = 0;  ///< of several, that differ in hardware

@@ -20,7 +20,7 @@ struct TaskList {
 
 /// Every place named by `on` becomes a queue that works in order ("gpu0", "gpu0:stream1", "gpu0:d2h", "cpu"). A task
 /// with `repeat: n` is n tasks; one that waits for another with the same count waits repetition by repetition, else for
-/// the last. In a loop all this holds of each turn. A copy from or to page-locked memory is a transfer over the
+/// the last. In a loop all this holds of each turn. A copy from or to pinned memory is a transfer over the
 /// topology; with pageable memory the host stages it at host.pageable_copy_gbps. Kernels on several streams of one GPU
 /// share it (SharedDevice).
 ///

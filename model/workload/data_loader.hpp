@@ -46,7 +46,7 @@ struct DataLoader {
   bool warm = false;                ///< what fits is in the page cache: not the first epoch
   bool keeps_decoded = false;       ///< decoded samples stay in memory: from the second epoch on nothing is decoded
   bool decodes_on_device = false;   ///< what is copied is the stored sample
-  bool pinned = false;              ///< copies leave page-locked memory
+  bool pinned = false;              ///< copies leave pinned memory
   bool non_blocking = false;        ///< and run beside the step before
   bool persistent = false;          ///< workers live on from epoch to epoch
 };

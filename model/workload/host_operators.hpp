@@ -39,7 +39,7 @@ struct GpuChase {
   bool operator==(const GpuChase&) const = default;
 };
 
-/// A matrix product on a processor's cores: C[m,n] = A[m,k] · B[k,n], in fp32 or fp64, shared out among `threads`
+/// A GEMM on a processor's cores: C[m,n] = A[m,k] · B[k,n], in fp32 or fp64, shared out among `threads`
 /// cores.
 struct CpuMatmul {
   std::int64_t m = 1, n = 1, k = 1;

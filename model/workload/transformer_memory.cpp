@@ -26,7 +26,7 @@ struct BlockWidths {
 }  // namespace
 
 // torchtitan's list (models/llama/parallelize_llama.py, _save_list): outputs of attention, of reduce-scatters and of
-// the first, third, fifth, … matrix product are kept beside the block's input. Llama's products are q, k, v, output,
+// the first, third, fifth, … GEMM are kept beside the block's input. Llama's products are q, k, v, output,
 // gate, up, down; elsewhere q, k and v are one, gate and up are one. Run eagerly, what the list names is kept whether
 // or not the backward pass reads it: llama's seventh product, whose result only enters a sum, is dropped by a compiler.
 // Experts' grouped products are not in the list and run again.

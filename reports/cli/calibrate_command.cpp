@@ -176,7 +176,7 @@ void measure_all(const CalibrateCommand& command, const Node& node, bool keeps_e
   fmt::print(stderr, "{:5.0f} s  done\n", now() - start);
 }
 
-/// Which of the description's figures came from measurements on a machine of the same kind: where a prediction rests on
+/// Which of the description's figures came from measurements on a machine of the same kind: where predictions use
 /// one of them, it agreeing is no test.
 std::string fitted_note(const Cpu& cpu) {
   std::string names;

@@ -20,7 +20,7 @@ std::vector<Effect> effects_of(Seconds unchanged, const std::vector<UncertainRes
 /// throws std::runtime_error with the message of a task that failed.
 RunTasks tasks_shared_out(int workers);
 
-/// How sure a search for plans is: estimates the ranked plans with every unknown a standard deviation better and worse,
+/// Confidence of a plan search: estimates the ranked plans with every unknown a standard deviation better and worse,
 /// and draws them (set_odds()): the best 64 of those that are slower than the best one by no more than these could make
 /// up for. Nothing where memory is the goal, or no plan fits.
 void draw_plans(PlanReport& report, const RunTasks& run_tasks);

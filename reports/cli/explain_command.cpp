@@ -40,9 +40,9 @@ struct ExplainOptions : PlotOptions {
 void tell_losses(const ExplainOptions& options) {
   const Scenario scenario = load_scenario(options.file(), options.overrides);
   if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
-    throw UsageError("--failures tells of trainings: this scenario trains nothing");
+    throw UsageError("--failures needs a training: this scenario trains nothing");
   }
-  if (!scenario.cluster.groups.empty()) throw UsageError("--failures tells of clusters whose machines are alike");
+  if (!scenario.cluster.groups.empty()) throw UsageError("--failures needs a cluster of equal nodes");
   const Fidelity fidelity = options.what_ifs ? *options.what_ifs : what_if_fidelity(scenario, options.fidelity);
   const Result whole = predict(scenario, fidelity, Detail::numbers);
   const std::vector<WhatIf> losses = answers_of(part_losses(scenario, reload_with(options)), options, fidelity);

@@ -254,26 +254,23 @@ std::string command_of(const NextOptions& options, const Candidate& candidate) {
 }
 
 std::string to_text(const Study& study, const NextOptions& options) {
-  std::string text = fmt::format("Runs to measure before a plan is chosen for {}\n\n", options.input);
-  text += fmt::format(
-      "  Whoever takes the best of these {} plans by prediction loses {:.2g} % of its time on average over what is not "
-      "known of {}.\n",
-      study.choices, 100.0 * study.next.regret, options.stack);
+  std::string text = fmt::format("Runs to measure before you choose a plan for {}\n\n", options.input);
+  text += fmt::format("  Expected regret: {:.2g} % over {} plans, by the uncertainty of {}\n",
+                      100.0 * study.next.regret, study.choices, options.stack);
   if (study.next.runs.empty()) {
-    return text + "  No run that fits would change that by enough to be seen: choose, and learn from the run itself.\n";
+    return text + "  No run reduces it noticeably: choose a plan, and learn from its run.\n";
   }
   int number = 0;
   for (const NextRun& next : study.next.runs) {
     const Candidate& candidate = study.candidates[next.run];
     const PossibleRun& run = study.runs[next.run];
     text +=
-        fmt::format("\n  {}. {} on {}: step {}, {:.3g} GPU-hours; leaves {:.2g} %\n    {}\n", ++number, candidate.name,
-                    machines_text(candidate.scenario.cluster), format_seconds(Seconds(run.plan.value)), run.gpu_hours,
-                    100.0 * next.regret, command_of(options, candidate));
+        fmt::format("\n  {}. {} on {}: step {}, {:.3g} GPU-hours; regret then {:.2g} %\n    {}\n", ++number,
+                    candidate.name, machines_text(candidate.scenario.cluster), format_seconds(Seconds(run.plan.value)),
+                    run.gpu_hours, 100.0 * next.regret, command_of(options, candidate));
   }
   text += fmt::format(
-      "\n  A run takes {} to start and {:.0f} steps. Its step becomes a row of the runs that `foretrain learn` learns "
-      "from; then ask again.\n",
+      "\n  A run: {} to start, then {:.0f} steps. Add its row to the table for `foretrain learn`, then repeat.\n",
       format_seconds(start_of_run), steps_of_run);
   return text;
 }

@@ -86,7 +86,7 @@ ExitStatus run(const PredictOptions& options) {
   if (!options.strict) return status;
   for (const Result& result : results) {
     if (!result.train() || result.train()->memory.fits()) continue;
-    warn(result.scenario + ": does not fit into the memory of a GPU; `foretrain memory` says what would help");
+    warn(result.scenario + ": does not fit into the memory of a GPU; `foretrain memory` lists remedies");
     status = ExitStatus::prediction_failed;
   }
   return status;

@@ -1,4 +1,4 @@
-// Why a prediction is what it is: what bounds it, what each resource is worth, and what would help.
+// Why a prediction is what it is: bottleneck, sensitivity to each resource, and single changes.
 #pragma once
 
 #include <optional>
@@ -44,14 +44,14 @@ std::vector<PathPart> critical_path(const std::vector<TimelineEntry>& timeline);
 
 struct Explanation {
   Result result;
-  /// Where what-ifs are estimates and the result is none: the estimate that they are held against.
+  /// Where what-ifs are estimates and the result is none: the estimate that they are compared with.
   std::optional<Result> estimate;
   std::vector<Finding> path;  ///< training only; the first "yes" ends it
   std::string bottleneck, advice;
   std::vector<Sensitivity> sensitivities;  ///< greatest share first
   std::vector<WhatIf> remedies;            ///< greatest gain first, then what cannot be
   std::vector<PathPart> critical_path;     ///< longest first; needs the result's timeline
-  /// Of steps that differ by chance: by the scenario's own jitter, or by usual_jitter().
+  /// Of steps that differ at random: by the scenario's own jitter, or by usual_jitter().
   std::optional<TrainResult::Spread> spread;
 
   [[nodiscard]] const Result& unchanged() const { return estimate ? *estimate : result; }

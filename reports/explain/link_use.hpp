@@ -1,5 +1,5 @@
 // How busy a scenario's links are, when, and with what: the bytes of all its transfers over what each link could have
-// carried meanwhile.
+// carried at the same time.
 #pragma once
 
 #include <string>
@@ -48,7 +48,7 @@ std::vector<Wait> waits_of(const TaskGraph& graph, const Execution& execution);
 struct LinkUses {
   std::vector<LinkUse> links;  ///< in the order of a node's links, the fabric's behind them
   int nodes = 1;
-  Seconds time;                        ///< that the transfers are held against
+  Seconds time;                        ///< that the transfers are compared with
   bool without_inside_layers = false;  ///< as passes of replicas with unequal numbers of them are not cut
   std::vector<Wait> waits = {};        ///< for other ranks, the longest first
 };

@@ -1,4 +1,4 @@
-// Machines and fabrics as rows of boxes: sockets above, below them PCIe switches, then GPUs with network cards, then
+// Machines and fabrics as rows of boxes: sockets above, below them PCIe switches, then GPUs with NICs, then
 // NVSwitches; of a fabric a row a level, machines lowest, each with the words that say how many there are.
 #include "reports/figure/plot_topology.hpp"
 

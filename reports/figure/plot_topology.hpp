@@ -1,4 +1,4 @@
-// A machine, or a cluster of machines, as it is wired: boxes for sockets, switches, GPUs and network cards, lines by
+// A machine, or a cluster of machines, as it is wired: boxes for sockets, switches, GPUs and NICs, lines by
 // kinds of links, whose bandwidths the legend tells.
 #pragma once
 

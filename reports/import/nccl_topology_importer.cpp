@@ -1,5 +1,5 @@
 // The hardware of a machine as NCCL found it (NCCL_TOPO_DUMP_FILE; nccl/src/graph/xml.cc and topo.cc): processors, PCIe
-// switches, GPUs with their NVLinks, network cards. Also what clouds give NCCL beforehand of their virtual machines
+// switches, GPUs with their NVLinks, NICs. Also what clouds give NCCL beforehand of their virtual machines
 // (NCCL_TOPO_FILE), which has no more than the places of PCI devices, by their classes.
 #include <fmt/format.h>
 

@@ -29,7 +29,7 @@ struct ToldNode {
   SourcePosition hierarchy_where;
   std::vector<ToldLink> links;
   bool nvlinks_told = true;              ///< else they are those of the machine that is most like it
-  std::vector<std::string> card_places;  ///< the part that each network card hangs on
+  std::vector<std::string> card_places;  ///< the part that each NIC hangs on
   std::string card_link;                 ///< its slot
   std::string medium;                    ///< of the cards: infiniband, ethernet; empty: not told
   std::optional<double> card_gigabits;
@@ -49,7 +49,7 @@ Gpu gpu_named(const std::string& name);
 
 /// A machine of the catalogue, its presets resolved.
 YamlNode catalogue_node(const std::string& name);
-/// The machine of the catalogue that has most in common with one of this GPU: number of GPUs, network cards, sockets.
+/// The machine of the catalogue that has most in common with one of this GPU: number of GPUs, NICs, sockets.
 /// Of equals a vendor's own rather than a cloud's. A plain server where no machine has the GPU.
 YamlNode nearest_node(const ToldNode& told, const std::string& gpu);
 /// A server without PCIe switches, of the PCIe that the GPU has.

@@ -1,4 +1,4 @@
-// The matrix that `nvidia-smi topo -m` prints: how any two of a machine's GPUs and network cards are connected.
+// The matrix that `nvidia-smi topo -m` prints: how any two of a machine's GPUs and NICs are connected.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -56,7 +56,7 @@ std::string commented_node(const YamlNode& document) {
   constexpr int column = 42;
   const std::string title = text_at(document, "name") +
                             ": a machine for `cluster.node` of a scenario. Draw it with `foretrain plot topology "
-                            "FILE`; `foretrain help KEY` tells of a key.";
+                            "FILE`; `foretrain help KEY` explains a key.";
   return as_comments({title}) + wiring_comments(document) + yaml_text(document, comments, column);
 }
 

@@ -16,7 +16,7 @@ namespace foretrain {
 /// Throws ScenarioError at the setting.
 [[noreturn]] void fail(const ForeignSetting& setting, std::string got, std::string expected);
 
-/// Of one key the last setting counts, as on command lines. Whoever asks for a setting has understood it.
+/// Of one key the last setting counts, as on command lines. A caller that asks for a setting has understood it.
 class Settings {
  public:
   explicit Settings(std::vector<ForeignSetting> all) : all_(std::move(all)), understood_(all_.size(), false) {}

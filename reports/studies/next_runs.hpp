@@ -1,4 +1,4 @@
-// Which runs to measure before a decision: those after which whoever chooses by predictions loses least. In: what each
+// Which runs to measure before a decision: those after which a choice by predictions loses least. In: what each
 // run is predicted to take, what every unknown makes of that, and what it costs to measure; out: some runs, one after
 // the other, and the regret that is left to expect after each.
 #pragma once

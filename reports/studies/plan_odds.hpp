@@ -1,4 +1,4 @@
-// Which plan is best where the figures that predictions rest on are uncertain. In: each plan's value as predicted, and
+// Which plan is best under uncertain constants. In: each plan's value as predicted, and
 // what every unknown makes of it. Out: what to expect of each plan, how likely it is the best, and by how much the
 // least of many predictions is too good.
 #pragma once

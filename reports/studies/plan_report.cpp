@@ -73,7 +73,7 @@ bool dominates(const std::array<double, Figures>& a, const std::array<double, Fi
   return a != b && std::ranges::equal(a, b, std::ranges::less_equal());
 }
 
-/// What plans are held against each other by.
+/// What plans are compared with each other by.
 std::array<double, 3> figures_of(const RankedPlan& plan) {
   return {plan.train().step_time.value(), plan.train().memory.total().value(), plan.usd};
 }

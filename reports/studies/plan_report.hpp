@@ -21,7 +21,7 @@ struct RankedPlan {
   PlanPoint point;
   std::string machines = {};           ///< "32 nodes" where several are compared, else empty
   std::string hardware;                ///< `machines`, and how many of their GPUs train
-  std::vector<std::string> limits;     ///< what keeps network cards from their line rate (check.hpp)
+  std::vector<std::string> limits;     ///< what keeps NICs from their line rate (check.hpp)
   std::vector<std::string> overrides;  ///< "KEY=VALUE", of the user, hardware and plan
   Result result;
   Seconds estimate;                ///< of the step over an uncontended network, by which plans were searched

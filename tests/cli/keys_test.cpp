@@ -77,7 +77,7 @@ plan: { tensor: 8, pipeline: 4 }
              "--fidelity", "estimate"});
 }
 
-TEST_CASE("Help tells of a key by its path, its last word, and what others call it") {
+TEST_CASE("Help explains a key by its path, its last word, and what others call it") {
   const std::string path = output_of({"help", "plan.tensor"});
   CHECK_THAT(path,
              Catch::StartsWith("plan.tensor\n  Tensor-parallel ranks: each holds a part of every layer's matrices.\n"));

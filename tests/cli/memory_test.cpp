@@ -3,7 +3,7 @@
 
 namespace foretrain::test {
 
-TEST_CASE("A GPU's memory is told with its peak, the largest micro-batch and what would help") {
+TEST_CASE("A GPU's memory is told with its peak, the largest micro-batch and remedies") {
   const FilterResult fits = run_program({"memory", "fit-fsdp-llama3-8b"});
   INFO(fits.errors);
   CHECK(fits.status == 0);

@@ -5,7 +5,7 @@
 
 namespace foretrain::test {
 
-TEST_CASE("explain says what bounds a step, what resources are worth and what would help") {
+TEST_CASE("explain says what bounds a step, sensitivity and single changes") {
   const std::string result = output_of({"explain", "gpt2-xl-dgx-a100", "--jobs", "2"});
   check_has(result, {"Bottleneck: communication over the network", "Sensitivity", "network bandwidth",
                      "gradient reduction", "plan.sync.gradient_precision=bf16", "Infeasible", "Parameter servers",

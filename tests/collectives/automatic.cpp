@@ -135,7 +135,7 @@ TEST_CASE("below switches of the network that reduce, a mesh's rings pass data b
   for (const auto& [gpu, bytes] : sent) CHECK(bytes == Approx(2.0 * 7.0 / 8.0));
 }
 
-TEST_CASE("rings between nodes use every network card") {
+TEST_CASE("rings between nodes use every NIC") {
   // NVSwitch nodes with eight cards of 25 GB/s: 200 GB/s, less than the ports' 300 GB/s.
   CHECK(ring_bandwidth(Topology(nccl_cluster(nvswitch_node(), 4)), iota(32)) == Approx(200.0));
   // DGX-1 with four cards of 12.5 GB/s, two GPUs at each.
@@ -263,7 +263,7 @@ TEST_CASE("automatic collectives: zero bytes cost latency only, and time never f
   }
 }
 
-TEST_CASE("groups that run at once share the network cards") {
+TEST_CASE("groups that run at once share the NICs") {
   // DGX-1: two GPUs at each card. One group of one rank per node has a card alone; eight groups share four cards.
   const Topology topology(nccl_cluster(dgx1_node(), 4));
   std::vector<std::vector<int>> groups;

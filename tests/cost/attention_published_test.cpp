@@ -17,7 +17,7 @@ struct Run {
         op(std::get<OperatorWorkload>(scenario.workload).op) {}
   [[nodiscard]] const Gpu& gpu() const { return scenario.cluster.node.gpu; }
   [[nodiscard]] Attention& work() { return std::get<Attention>(op.work); }
-  /// As those measured that it is held against: before the board's power has settled.
+  /// As those measured that it is compared with: before the board's power has settled.
   [[nodiscard]] OperatorCost cost() const {
     return cost_alone({op, 1, {.clock = Clock::boost}}, gpu(), scenario.calibration);
   }

@@ -27,7 +27,7 @@ Convolution square(std::int64_t n, std::int64_t channels, std::int64_t size, std
 
 }  // namespace
 
-TEST_CASE("A 1x1 convolution is the matrix product of pixels, filters and channels, whose tiles' starts hide") {
+TEST_CASE("A 1x1 convolution is the GEMM of pixels, filters and channels, whose tiles' starts hide") {
   // 64 · 28 · 28 = 50,176 pixels, 512 filters, 256 channels. On V100 in fp32 addresses are worked out beside the
   // multiplications, by units of their own. A product's 784 · 8 tiles of 64 x 64, eight on each of 80 multiprocessors
   // at a time, are ten rounds, and it waits for the starts of each, seven memory latencies. A convolution does not, and

@@ -1,4 +1,4 @@
-// Matrix products on a processor of round figures.
+// GEMMs on a processor of round figures.
 #include "model/cost/cpu_matmul.hpp"
 
 #include "tests/catch.hpp"

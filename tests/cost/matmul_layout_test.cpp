@@ -1,4 +1,4 @@
-// Layouts, alignment and formats of matrix products.
+// Layouts, alignment and formats of GEMMs.
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
 

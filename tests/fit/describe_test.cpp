@@ -21,7 +21,7 @@ using DescriptionJson = nlohmann::json;
 
 Gpu catalogue_gpu(const CatalogueEntry& entry) { return read_gpu(Field(cached_yaml_file(entry.file.string()), "")); }
 
-/// What a driver would tell of a GPU of the catalogue.
+/// What a driver would report of a GPU of the catalogue.
 MeasuredGpu as_told(const Gpu& gpu, const std::string& name) {
   MeasuredGpu told;
   told.name = name;
@@ -106,7 +106,7 @@ TEST_CASE("Peak rates from operations per clock are those of datasheets") {
   CHECK(compared > 50);
 }
 
-TEST_CASE("A GPU of the catalogue is known by what its driver tells of it") {
+TEST_CASE("A GPU of the catalogue is recognised by what its driver reports") {
   for (const auto& [entry, driver] : {std::pair("h100-sxm-80gb", "NVIDIA H100 80GB HBM3"),
                                       {"h200-sxm-141gb", "NVIDIA H200"},
                                       {"v100-sxm2-32gb", "Tesla V100-SXM2-32GB"},
@@ -236,7 +236,7 @@ TEST_CASE("Rates are a datasheet's for a compute capability of the table, assume
   CHECK(kind(8.07) == "assumption");
 }
 
-TEST_CASE("Cards that nobody tells of are the fewest of a common rate that carry what rings reached") {
+TEST_CASE("NICs that nobody reports are the fewest of a common rate that carry what rings reached") {
   const Machine machine = read_machine_text(synthetic::machine_json(), "machine.json");
   struct Row {
     double reached;

@@ -11,7 +11,7 @@ using namespace foretrain;
 
 namespace {
 
-/// Every `step`-th row of the shipped tables of matrix products.
+/// Every `step`-th row of the shipped tables of GEMMs.
 std::vector<FitRow> reduced(std::size_t step) {
   std::vector<FitRow> rows;
   for (const char* table : {"cases_gemm_a100.csv", "cases_gemm_v100_t4.csv"}) {

@@ -1,4 +1,4 @@
-// PUBLISHED matrix products (scenarios/cases/cases_gemm_*.csv) as if foretrain-gpu had recorded them: what a fit of one
+// PUBLISHED GEMMs (scenarios/cases/cases_gemm_*.csv) as if foretrain-gpu had recorded them: what a fit of one
 // GPU's products says of a quarter of them that it does not see.
 #include <fmt/format.h>
 

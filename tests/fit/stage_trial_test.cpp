@@ -49,7 +49,7 @@ TEST_CASE("What points say that a fit has not seen decides: a better constant is
   const double published = load_default_calibration().streaming.kernel_us;
   int kept = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) kept += trial_of(points_of(published, 1.0, 8, seed)).adopted ? 1 : 0;
-  CHECK(kept <= 12);  // one standard error above zero: fewer than a third, by chance
+  CHECK(kept <= 12);  // one standard error above zero: fewer than a third, at random
 }
 
 TEST_CASE("Points that a suite held out judge, where there are five of them") {

@@ -13,7 +13,7 @@
 namespace foretrain::synthetic {
 
 /// machine.json of a GPU that no catalogue knows: compute capability 8.9, 100 multiprocessors at 2 GHz, `gpus` of them;
-/// with `cards` network cards of 200 Gbit/s.
+/// with `cards` NICs of 200 Gbit/s.
 std::string machine_json(int gpus = 1, int cards = 0);
 
 struct Design {

@@ -1,4 +1,4 @@
-// A file of another tool is refused, or becomes text, whoever reads it.
+// A file of another tool is refused, or becomes text, for every reader.
 #include "model/base/utf8.hpp"
 #include "reports/import/importer.hpp"
 #include "tests/fuzz/harness.hpp"

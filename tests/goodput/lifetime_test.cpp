@@ -193,7 +193,7 @@ TEST_CASE("lengths are the same for the same seed, and longer ones are rarer") {
   CHECK(one.mean == same.mean);
   CHECK(one.shares.lost == same.shares.lost);
   CHECK(simulate_lifetime(textbook(), 200, 8).mean != one.mean);
-  // What is remembered of failures is that of the same ones alone: not of others that come more often.
+  // What is cached of failures is that of the same ones alone: not of others that come more often.
   Lifetime worse = textbook();
   worse.interruptions.front().mtbf = Seconds(5'000.0);
   CHECK(simulate_lifetime(worse, 200, 7).mean > one.mean);

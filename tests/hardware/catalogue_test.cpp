@@ -139,7 +139,7 @@ TEST_CASE("Consumer cards run fp16 products with fp32 accumulation at half the r
   CHECK(per_sm_and_cycle("rtx-4090") == Approx(per_sm_and_cycle("l4") / 2).epsilon(0.01));
 }
 
-TEST_CASE("No machine gives a GPU more than its connectors have, nor a network card more than its slot") {
+TEST_CASE("No machine gives a GPU more than its connectors have, nor a NIC more than its slot") {
   const YamlNode& links = cached_yaml_file((data_directory() / "hardware" / "links.yaml").string());
   // What one link of the catalogue carries, as links.yaml states it: a slot of fewer lanes or of an older PCIe less.
   const auto carries = [&](const std::string& type) {

@@ -32,7 +32,7 @@ inline int add_vertex(Node& node, std::string name, VertexKind kind) {
   return static_cast<int>(node.vertices.size()) - 1;
 }
 
-/// `gpus` GPUs and one CPU, each on its own link of `bandwidth` to one PCIe switch; no network cards.
+/// `gpus` GPUs and one CPU, each on its own link of `bandwidth` to one PCIe switch; no NICs.
 /// Links: every pair of GPUs meets in the switch only; traffic to the host shares the switch's one link to the CPU.
 inline Node pcie_switch_node(int gpus = 4, BytesPerSecond bandwidth = 16.0_GBps) {
   Node node = bare_node("pcie-switch", gpus, 1);

@@ -40,7 +40,7 @@ TEST_CASE("A fault on a-b is on both directions between a and b, and on no other
   CHECK_FALSE(Fault{.link = "a>b"}.concerns("b>a"));
 }
 
-TEST_CASE("Without a draw a leaf's uplinks are one link, whoever routes; with one each is a link of its own") {
+TEST_CASE("Without a draw a leaf's uplinks are one link, for every router; with one each is a link of its own") {
   // Two nodes of eight cards of 25 GB/s: 400 GB/s in all, 25 on each of sixteen uplinks.
   for (const auto routing : {UplinkRouting::perfect, UplinkRouting::adaptive, UplinkRouting::hash}) {
     const Topology planned(behind(tree(16, routing), 4));

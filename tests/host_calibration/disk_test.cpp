@@ -76,7 +76,7 @@ TEST_CASE("A row of the disk is predicted from what it says of the disk") {
                     {"direct", "true"}};
   const double transfer = 16384.0 / 2e9;
   CHECK(*predicted(row) == Approx(4.0 / (90e-6 + transfer + 20e-6 + 12288.0 / 2e9) * 16384.0));
-  // Rows that describe the disk are what predictions rest on, not predictions.
+  // Rows that describe the disk are what predictions depend on, not predictions.
   row.parameters.erase("latency");
   CHECK_FALSE(predicted(row));
   row = {};

@@ -1,4 +1,4 @@
-// Which walks tell of which level, on a machine whose caches are described as small: none of these takes long, and no
+// Which walks determine which level, on a machine whose caches are described as small: none of these takes long, and no
 // test depends on how long.
 #include <map>
 #include <set>

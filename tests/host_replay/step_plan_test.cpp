@@ -108,7 +108,7 @@ TEST_CASE("a rank is busy for as long as it is predicted to compute, and sends e
   CHECK(plan_step(server_training()).task.elements == mlp_numbers);
 }
 
-TEST_CASE("buckets are exchanged beside the backward pass, which goes on meanwhile", "[host]") {
+TEST_CASE("buckets are exchanged beside the backward pass, which goes on at the same time", "[host]") {
   // Buckets of 100 kB: the last layers' gradients and the first layer's, which alone are 525 kB.
   const ReplayPlan plan = plan_step(ring_training({"plan.sync.bucket=100 KB"}));
   const std::vector<StepTask>& tasks = plan.task.steps.front();

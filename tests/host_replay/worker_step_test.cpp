@@ -10,7 +10,7 @@ using namespace foretrain;
 
 namespace {
 
-/// Two ranks: the first computes, sends on a second stream, and computes meanwhile; the other receives and computes.
+/// Two ranks: the first computes, sends on a second stream, and computes on; the other receives and computes.
 const std::vector<std::vector<StepTask>> steps = {
     {{0, 0.002, -1, {}}, {1, 0.0, 0, {0}}, {0, 0.004, -1, {0}}, {0, 0.001, -1, {1, 2}}},
     {{1, 0.0, 0, {}}, {0, 0.001, -1, {0}}}};

@@ -1,4 +1,4 @@
-// Steps that differ by chance: which executor runs them.
+// Steps with jitter: which executor runs them.
 #include "model/training/outcome/jitter.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
@@ -32,7 +32,7 @@ Drawn drawn(const char* name, double longer) {
 
 }  // namespace
 
-TEST_CASE("Steps by chance are simulated as the step is, but estimated where a simulation has many flows") {
+TEST_CASE("Steps with jitter are simulated as the step is, but estimated where a simulation has many flows") {
   for (const auto& [name, runs] : {std::pair("failures-jitter-2048", 41), std::pair("deepseek-v3-2048-h100", 1)}) {
     INFO(name);
     const Drawn once = drawn(name, 1.0), thrice = drawn(name, 3.0);

@@ -18,7 +18,7 @@ struct Predicted {
   [[nodiscard]] const UncertaintyConstants& published() const { return scenario.calibration.uncertainty; }
   [[nodiscard]] double slower() const { return result.uncertainty_high / result.time() - 1.0; }
   [[nodiscard]] double faster() const { return result.time() / result.uncertainty_low - 1.0; }
-  /// The kind of measurements that the range rests on, where it is one alone.
+  /// The kind of measurements that the range depends on, where it is one alone.
   [[nodiscard]] std::string only_cause() const {
     REQUIRE(result.uncertainty_causes.size() == 1);
     CHECK(result.uncertainty_causes[0].share == Approx(1.0));
@@ -83,7 +83,7 @@ TEST_CASE("a trainer that nobody names makes the slow end later, never the fast 
   CHECK(unnamed.result.uncertainty_causes[0].what == "unspecified framework");
   CHECK(unnamed.slower() == Approx(published.unnamed));
   CHECK(unnamed.faster() == Approx(published.faster));
-  // Whoever names the assumption has made it his own.
+  // A user who names the assumption has adopted it.
   CHECK(gpt_on("dgx-a100-80gb", "bf16", "{ trainer: well-tuned }").slower() == Approx(published.recipe));
 }
 

@@ -189,7 +189,7 @@ TEST_CASE("Memory that is far off takes nothing from what times tell") {
   REQUIRE(stack.left_out.memory);
 }
 
-TEST_CASE("A run tells of a trait that moves it by three per cent where the trait moves as stacks differ") {
+TEST_CASE("A run determines a setting that moves it by three per cent where the trait moves as stacks differ") {
   // Stacks differ by 0.1 in the stretch: a slope of 0.4 moves a run by 4 %, one of 0.25 by 2.5 %.
   LinearWorld world(20, 0.0);
   world.slope = 0.4;

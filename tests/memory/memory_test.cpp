@@ -19,7 +19,7 @@ MemoryFootprint footprint(const std::vector<std::string>& overrides) {
 
 }  // namespace
 
-TEST_CASE("what a trainer logs on the first rank is less than what the fullest GPU holds") {
+TEST_CASE("what a trainer logs on the first rank is less than what the GPU with the highest peak holds") {
   // One stage, all replicas alike: the allocator knows all but the context (800 MiB) and the communicators of gradients
   // and of tensor ranks (300 MiB each).
   const std::string logs = "workload.train.logged_memory=first_reserved";
@@ -95,7 +95,7 @@ TEST_CASE("casts of a step's only pass are gone when its gradients are there, un
 
 namespace {
 
-/// Activations on the fullest GPU of eight stages without tensor parallelism, 24 micro-batches, nothing recomputed.
+/// Peak activations of a GPU of eight stages without tensor parallelism, 24 micro-batches, nothing recomputed.
 Bytes activations_of(const std::vector<std::string>& overrides) {
   std::vector<std::string> all = {"plan.tensor=1",
                                   "plan.sequence_parallel=false",

@@ -90,7 +90,7 @@ TEST_CASE("What stands in the page is its data") {
   CHECK(Json::parse(data_in(to_html(sample_page()))) == page_data(sample_page()));
 }
 
-TEST_CASE("Scaling is held against the best rate of a GPU at the smallest number of GPUs") {
+TEST_CASE("Scaling is compared with the best rate of a GPU at the smallest number of GPUs") {
   const Json figures = page_data(sample_page())["scenarios"][0]["figures"];
   const auto value = [&](int panel, int curve, int place) {
     return figures["scaling"][panel]["series"][curve]["points"][place]["at"][1];
@@ -105,7 +105,7 @@ TEST_CASE("Scaling is held against the best rate of a GPU at the smallest number
   CHECK(figures["servers"].empty());  // none was predicted
 }
 
-TEST_CASE("Servers are held against rings where both are predicted") {
+TEST_CASE("Servers are compared with rings where both are predicted") {
   const Figure figure =
       servers_figure({.places = {8, 16}, .curves = {{"ring", {2.0, 4.0}}, {"parameter server", {3.0, 3.0}}}});
   REQUIRE(figure.panels.size() == 1);
@@ -183,7 +183,7 @@ TEST_CASE("Titles are written as they are") {
   CHECK_THAT(data_in(to_html(page)), Catch::Contains("a \\u003c b \\u003e c \\u0026 d \u00e9"));
 }
 
-TEST_CASE("Scaling is held against the fewest GPUs on which anything is predicted") {
+TEST_CASE("Scaling is compared with the fewest GPUs on which anything is predicted") {
   ScalingPart part;
   part.chart = {{.places = {8, 16, 32}, .curves = {{"ring", {NAN, NAN, 50.0}}, {"auto", {NAN, 40.0, 80.0}}}},
                 "sequences",

@@ -102,7 +102,7 @@ TEST_CASE("As many iterations are run as speeds need to settle") {
   // Equal workers in step repeat themselves.
   CHECK(usual({}).warm_up == 3);
   CHECK(usual({}).of_worker == all(6));
-  // Messages are few enough for 32 that count; a quarter of them warm up, and whoever may be three ahead runs out of
+  // Messages are few enough for 32 that count; a quarter of them warm up, and a worker three ahead runs out of
   // four.
   const std::string spread = "workload.train.compute_spread=0.3", bounded = "plan.sync.consistency=bounded(3)";
   CHECK(usual({spread, bounded}).warm_up == 8);

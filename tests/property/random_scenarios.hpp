@@ -1,4 +1,4 @@
-// Scenarios as people might write them, made by chance: any machine of the catalogue, model, plan and fault.
+// Scenarios as people might write them, made at random: any machine of the catalogue, model, plan and fault.
 #pragma once
 
 #include "tests/property/random.hpp"

@@ -23,7 +23,7 @@ def small():
 def program():
     """Runs a command of the program; what it prints."""
 
-    # Results name the files that they rest on: those of the installed catalogue.
+    # Results name the files that they depend on: those of the installed catalogue.
     environment = {**os.environ, "FORETRAIN_SCENARIOS": str(pathlib.Path(foretrain.__file__).parent / "scenarios")}
 
     def run(*arguments):

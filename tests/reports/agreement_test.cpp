@@ -1,4 +1,4 @@
-// One set of numbers: whoever tells where a step's time goes tells the same.
+// One set of numbers: every report of a step's time prints the same.
 #include <nlohmann/json.hpp>
 
 #include "model/scenario/load/load.hpp"

@@ -11,7 +11,7 @@ namespace {
 
 /// A measured time beside its range.
 struct Row {
-  std::string group, kind;  ///< the kind of measurements that most of the range rests on
+  std::string group, kind;  ///< the kind of measurements that most of the range depends on
   double late = 1.0;        ///< measured over predicted time
   double slower = 0.0, faster = 0.0;
 

@@ -1,4 +1,4 @@
-// What `algorithm: auto` says of collectives, held against every published sweep that comes with the program, per GPU
+// What `algorithm: auto` says of collectives, compared with every published sweep that comes with the program, per GPU
 // generation and size class, and against what must hold where nothing was measured.
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

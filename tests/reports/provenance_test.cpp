@@ -1,4 +1,4 @@
-// What a result rests on is what it changes with.
+// What a result depends on is what it changes with.
 #include "model/base/words.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
@@ -90,7 +90,7 @@ TEST_CASE("no digit of a result changes with a constant that it does not list") 
       without_influence += same ? 1 : 0;
     }
     // What loses a comparison was read, and is listed. These are few but for collectives alone: `auto` is the fastest
-    // of all algorithms and protocols, so that the constants of the others are just what it was held against.
+    // of all algorithms and protocols, so that the constants of the others are just what it was compared with.
     INFO(without_influence << " of " << all << " listed:" << idle);
     if (!result.collective()) CHECK(without_influence <= 6 + all / 4);
   }
@@ -126,7 +126,7 @@ TEST_CASE("figures of a node that nothing is done with are not listed, and chang
   }
 }
 
-TEST_CASE("what is remembered from one prediction to the next brings its constants along") {
+TEST_CASE("what is cached from one prediction to the next brings its constants along") {
   // The second prediction lowers nothing anew: what it finds was read when the first one made it.
   const Scenario scenario = load_scenario_text(asked.front().second, "asked.yaml");
   const std::set<std::string> first = listed(estimated(scenario));

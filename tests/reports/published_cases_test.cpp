@@ -1,4 +1,4 @@
-// The accuracy that is claimed, held against the published training runs that come with the program.
+// The accuracy that is claimed, compared with the published training runs that come with the program.
 #include "reports/measured/pairs.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/accuracy_bar.hpp"

@@ -23,7 +23,7 @@ std::string fresh_answer(const std::vector<std::string>& overrides, Fidelity fid
 
 }  // namespace
 
-TEST_CASE("A session that knows others answers as a fresh one, whatever it forgets meanwhile") {
+TEST_CASE("A session that knows others answers as a fresh one, whatever it forgets at the same time") {
   constexpr std::size_t little = 2'000'000;  // so that what one point needs goes before the next one comes
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
     Session much, forgetful(little);

@@ -64,7 +64,7 @@ TEST_CASE("Work may be named by `kind` or be a key, alone and in a list of tasks
   CHECK_THROWS_WITH(tasks("{ kind: matmull, m: 1 }"), Catch::Contains("did you mean matmul?"));
 }
 
-TEST_CASE("Pooling reads its input and writes its output; maxima are remembered in 8 bytes each") {
+TEST_CASE("Pooling reads its input and writes its output; positions of maxima take 8 bytes each") {
   // 2 × 3 maps of 8 × 8 in fp32 (1536 B), pooled 2 × 2 to 4 × 4 (96 numbers, 384 B; indices 768 B).
   expect("kind: pooling, batch: 2, channels: 3, height: 8, width: 8, kernel: 2", 1536, 384 + 768, 96 * 4, 1);
   expect("kind: pooling, batch: 2, channels: 3, height: 8, width: 8, kernel: 2, pass: backward", 384 + 768, 1536,

@@ -1,4 +1,4 @@
-// plan.trainer: habits of a trainer as defaults.
+// plan.trainer: framework settings as defaults.
 #include "model/scenario/plan/trainer_reader.hpp"
 
 #include "model/base/words.hpp"

@@ -132,7 +132,7 @@ TEST_CASE("context ranks wait for all-to-alls of heads and for gathered keys, an
   }
 }
 
-TEST_CASE("tensor-parallel and gradient traffic share the network cards") {
+TEST_CASE("tensor-parallel and gradient traffic share the NICs") {
   // 16 tensor-parallel ranks over two nodes: the collectives of the last backward pass meet the gradients of the
   // buckets before, as long as that pass lasts. That costs at least a tenth and at most all of what is hidden there.
   for (const int cards : {8, 2}) {

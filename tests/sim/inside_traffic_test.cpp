@@ -30,7 +30,7 @@ TEST_CASE("Tensor ranks gather and scatter as often as the papers say, each seve
   const auto& kinds = result.train()->inside_layers;
   const InsideTraffic& gathers = kinds.at("tensor-parallel gather");
   const InsideTraffic& scatters = kinds.at("tensor-parallel scatter");
-  const double one = 7.0 / 8.0 * 2048 * 4096 * 2;  // bytes that a GPU sends for one
+  const double one = 7.0 / 8.0 * 2048 * 4096 * 2;  // bytes that each GPU sends for one
   // Four layers with two of each kind a pass, the embedding's scatter and its gradients' gather, the head's likewise.
   CHECK(scatters.count == 4 * (2 * 4 * 2 + 2));
   CHECK(scatters.sent.value() == Approx(scatters.count * one));

@@ -52,7 +52,7 @@ TEST_CASE("R5: an NVMe disk, a GPU's memory, NVLink and PCIe") {
   CHECK(microseconds("hierarchy-nvlink-1mb") == Approx(30.0).epsilon(0.05));
 }
 
-TEST_CASE("R5: a matrix product on a processor comes near its peak") {
+TEST_CASE("R5: a GEMM on a processor comes near its peak") {
   // 14.3 TFLOP/s are stated at 2.0 GHz; cores that keep 3.0 GHz would do 21.5, of which the innermost loop
   // reaches 97 %.
   const OperatorResult result = *predicted("hierarchy-cpu-matmul", Fidelity::estimate).op();

@@ -44,7 +44,7 @@ TEST_CASE("R10: four DGX A100: rings over all cards, levels") {
 
 TEST_CASE("R10: switches that add up") {
   // A port takes the message and gives an eighth of it, 9/8 · 800 MB at 378 GB/s = 2.38 ms. A card's 100 MB between
-  // nodes take 2.06 ms meanwhile, and 5 µs to the network's switches and back.
+  // nodes take 2.06 ms at the same time, and 5 µs to the network's switches and back.
   expect_on_wires("sync-in-network-8-h100", 9.0 / 8 * 800 / 378, 0.001);
   expect_on_wires("sync-in-network-32-h100", 9.0 / 8 * 800 / 378 + 2 * 0.005, 0.001);
   // The time hardly depends on the number of nodes, where a ring's steps grow with it.

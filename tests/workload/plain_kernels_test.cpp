@@ -1,4 +1,4 @@
-// What plain framework code launches beside the matrix products, in bytes worked out by hand.
+// What plain framework code launches beside the GEMMs, in bytes worked out by hand.
 #include "model/workload/plain_kernels.hpp"
 
 #include "tests/workload/models.hpp"

@@ -211,7 +211,7 @@ void add_nvlinks(const Machine& machine, const MeasuredFigures& figures, ordered
   }
 }
 
-/// The cards that the operating system tells of; where it tells of none, as many of a common rate as carry what rings
+/// The NICs that the operating system reports; where it reports none, as many of a common rate as carry what rings
 /// over several machines reached. Nothing for a machine that was measured alone and has none.
 ordered_json network_of(const Machine& machine, const MeasuredFigures& figures) {
   int cards = machine.network_cards;
@@ -282,7 +282,7 @@ std::string node_document(const Machine& machine, const MeasuredFigures& figures
   if (node.contains("network")) {
     const bool told = machine.network_cards > 0;
     node["sources"]["network"] =
-        told ? source("measurement", "cards that the operating system tells of; the latency is assumed")
+        told ? source("measurement", "NICs that the operating system reports; the latency is assumed")
              : source("assumption", "the common cards that carry what rings between machines reached");
   }
   return node.dump(2) + "\n";

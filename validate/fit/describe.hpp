@@ -15,7 +15,7 @@ namespace foretrain {
 struct MeasuredFigures {
   std::optional<Seconds> memory_latency;            ///< pointer chase over a working set far beyond the L2
   std::optional<BytesPerSecond> l2_bandwidth;       ///< reads of data that stay in the L2
-  std::optional<BytesPerSecond> host_bandwidth;     ///< large page-locked copies, the slower direction
+  std::optional<BytesPerSecond> host_bandwidth;     ///< large pinned copies, the slower direction
   std::optional<Seconds> host_latency;              ///< smallest copy
   std::optional<BytesPerSecond> peer_bandwidth;     ///< large copies between GPUs, one direction
   std::optional<Seconds> peer_latency;              ///< smallest of these

@@ -25,7 +25,7 @@ bool in_stage(const PredictedPoint& point, const FitStage& stage) {
 void lift_power_limit(PredictedPoint& point) { point.scenario.cluster.node.gpu.board_power_watts = 0.0; }
 
 /// A product of a fraction of a second runs at the clock that it began with, unless the device says otherwise: where
-/// longer ones tell what power takes, it is held against the model without that.
+/// longer ones tell what power takes, it is compared with the model without that.
 bool lift_limit_of_short_products(std::vector<PredictedPoint>& points) {
   if (std::none_of(points.begin(), points.end(), is_sustained)) return false;
   for (PredictedPoint& point : points) {

@@ -26,7 +26,7 @@ struct FitStage {
   std::size_t most_points = 1'000'000;
   bool of_steps = false;  ///< after all others, and after the table of measured products
 };
-/// What decides which points tell of a constant.
+/// What decides which points determine a constant.
 struct MeasuredKinds {
   bool sustained = false;  ///< products that ran long enough for power to limit them: energies come from these
   bool steps = false;      ///< whole training steps

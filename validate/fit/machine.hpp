@@ -1,4 +1,4 @@
-// The machine that was measured, as machine.json tells of it.
+// The machine that was measured, as machine.json describes it.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The table of measured matrix products that a calibration holds beside its constants.
+// The table of measured GEMMs that a calibration holds beside its constants.
 #pragma once
 
 #include <vector>

@@ -76,7 +76,7 @@ std::vector<RawPoint> read_records(std::string_view text, const std::string& fil
 RawMeasurements read_measurements(const std::filesystem::path& folder);
 
 /// Parts of one machine's measurements, in folders of their own. A point that two of them hold is that of the later
-/// one. Throws as above, and where machine.json tells of different machines.
+/// one. Throws as above, and where machine.json describes different machines.
 RawMeasurements read_measurements(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace foretrain

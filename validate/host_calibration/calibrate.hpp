@@ -38,7 +38,7 @@ struct BenchmarkRow {
   std::optional<double> predicted = std::nullopt;
   std::vector<double> values = {};  ///< the samples in order; of more than kept_samples as many, evenly spread
 
-  /// What a prediction is held against: of memory the best sample, since other programs on a shared
+  /// What a prediction is compared with: of memory the best sample, since other programs on a shared
   /// machine can only slow a walk down, and the prediction is that of an idle machine; of disks and loaders the median.
   [[nodiscard]] double reference() const;
   /// Predicted over reference(), less one.
@@ -81,7 +81,7 @@ struct CalibrationReport {
   HostMachine machine;
   bool quick = false;
   bool complete = false;  ///< false: interrupted, or still running
-  std::string hardware;   ///< the node file that predictions rest on
+  std::string hardware;   ///< the node file that predictions depend on
   std::vector<BenchmarkRow> rows;
 };
 

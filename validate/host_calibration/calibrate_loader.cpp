@@ -28,7 +28,7 @@ void append(Sampled& to, const Sampled& more) {
 }
 
 // In rounds over all of them: what other virtual machines take of the cores changes within seconds, and has to be the
-// same for what a prediction knows and for what it is held against.
+// same for what a prediction knows and for what it is compared with.
 void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   const DiskFile file(settings.directory, settings.quick ? quick_set_size : set_size);
   measure_cached_read(file, Bytes(65536.0));

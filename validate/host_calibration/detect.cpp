@@ -69,7 +69,7 @@ std::string hierarchy_of(const std::string& identity) {
   return "generic-server";
 }
 
-/// One line per cache that the operating system tells of: `L2: { size: 2048 KiB, ways: 16 }`.
+/// One line per cache that the operating system reports: `L2: { size: 2048 KiB, ways: 16 }`.
 std::string cache_lines(const DetectedCpu& cpu) {
   std::string text;
   for (const DetectedCache& cache : cpu.caches) {

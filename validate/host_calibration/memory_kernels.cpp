@@ -23,7 +23,7 @@ using V64 = std::uint64_t __attribute__((vector_size(64)));
 #define FORETRAIN_VECTOR "+w"
 #endif
 
-/// A load that is made, whoever uses its value: no call of memcpy, and no arithmetic, which would take issue slots.
+/// A load even if its value is unused: no call of memcpy, and no arithmetic, which would take issue slots.
 template <typename V>
 FORETRAIN_INLINE void load(V& to, const std::byte* from) {
   __builtin_memcpy(&to, from, sizeof(V));

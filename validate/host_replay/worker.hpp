@@ -17,7 +17,7 @@ namespace foretrain {
 class ProcessBarrier {
  public:
   explicit ProcessBarrier(int processes);
-  /// Returns when all have come. Whoever started the processes ends them where one does not come.
+  /// Returns when all have come. The caller that started the processes ends them where one does not come.
   void wait();
   /// Ends this process, which has failed; where it is the first one, with its number and the reason for failure().
   [[noreturn]] void fail(int process, const std::string& why);

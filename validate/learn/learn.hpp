@@ -1,4 +1,4 @@
-// Learns a stack from its runs: the setting of greatest posterior probability, how sure each of its numbers is, and how
+// Learns a stack from its runs: the setting of greatest posterior probability, the uncertainty of each number, and how
 // well runs left out are predicted. In: measured runs and what a setting predicts of them; out: a LearnedStack.
 #pragma once
 

@@ -42,7 +42,7 @@ std::vector<LikelyTrait> likely_traits(const MappingReader& stack, const Scenari
   const auto learned = stack.find("learned");
   if (!learned) stack.fail("kind", "a trainer that was not learned from runs", remedy);
   const auto likely = learned->mapping(keys::learned).find("likely");
-  if (!likely) learned->fail("not a word of how sure its traits are", remedy);
+  if (!likely) learned->fail("no intervals of its settings", remedy);
   const std::vector<StackParameter> parameters = parameters_of(likely->node(), usual);
   std::vector<LikelyTrait> traits;
   for (const YamlEntry& entry : likely->node().entries) {

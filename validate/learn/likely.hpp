@@ -1,4 +1,4 @@
-// What a learned stack's file says of how sure its traits are. In: STACK.yaml; out: unknowns with two values each.
+// Intervals of a learned profile's settings. In: PROFILE.yaml; out: unknowns with two values each.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct LikelyTrait {
 };
 
 /// Those of a trainer's file, in its order. `usual`: a scenario of the stack. Throws ScenarioError for a file that was
-/// not learned or says nothing of how sure it is, for a trait that is none and for bad values.
+/// not learned or has no intervals, for a setting that is none and for bad values.
 std::vector<LikelyTrait> likely_traits(const MappingReader& stack, const Scenario& usual);
 
 }  // namespace foretrain

@@ -11,7 +11,7 @@ class Interrupted : public std::runtime_error {
   Interrupted() : std::runtime_error("interrupted") {}
 };
 
-/// From now on SIGINT, SIGTERM and SIGHUP are remembered instead of ending the process.
+/// From now on SIGINT, SIGTERM and SIGHUP are noted instead of ending the process.
 void catch_signals();
 [[nodiscard]] bool interrupted() noexcept;
 void throw_if_interrupted();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int most = 1'000'000;
 
-/// A kind of network card of scenarios/hardware/cards.yaml.
+/// A kind of NIC of scenarios/hardware/cards.yaml.
 struct CardType {
   BytesPerSecond bandwidth;
   bool infiniband = false;

@@ -1,4 +1,4 @@
-// Machines: their wiring, network cards, storage, and the fabric behind the cards.
+// Machines: their wiring, NICs, storage, and the fabric behind the cards.
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/storage.hpp"
 #include "model/scenario/keys/keys.hpp"

@@ -1,4 +1,4 @@
-// `workload.operator` with `on: cpu`: walks over memory, and matrix products on the processor's cores.
+// `workload.operator` with `on: cpu`: walks over memory, and GEMMs on the processor's cores.
 #include <fmt/format.h>
 
 #include "model/base/format.hpp"

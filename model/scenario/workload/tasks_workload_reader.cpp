@@ -1,7 +1,7 @@
 // workload.tasks: a list of { id, on, run, after (= nothing), enqueued_by (= nobody) } and of loops.
 //   on:   gpu<i>, gpu<i>:stream<n>, gpu<i>:h2d, gpu<i>:d2h, gpu<i>:p2p, cpu, cpu<s>, disk
 //   run:  { kind: matmul, …, repeat: 50 } (and the other operators), { kind: copy, from: gpu0, to: cpu, size: 1 GB,
-//         pinned: true }, { kind: page_lock, size: 64 MB } (allocating page-locked host memory), { kind: sleep, time:
+//         pinned: true }, { kind: page_lock, size: 64 MB } (allocating pinned host memory), { kind: sleep, time:
 //         2 ms }, synchronize, { kind: forward, model: mlp-d2l, batch: 1, precision: fp32, execution (=
 //         plan.execution) } and the same with forward_backward, { kind: item, from: gpu0 } (one number, waited for),
 //         { kind: print, from: gpu0, size: 4 MB }

@@ -41,7 +41,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_transfer(int stage, int transfer
     }
     const ResourceId stream = stream_of(parts[p].lanes, traffic);
     const bool in_turn = traffic == Traffic::gradients;
-    // A lane's collectives of gradients follow each other, whoever takes part in them.
+    // A lane's collectives of gradients follow each other, whatever their ranks.
     for (const int lane : parts[p].lanes) {
       const auto [last, last_stream] = last_gradients_[at_index(lane)];
       if (in_turn && last_stream != stream) needs.push_back(last);

@@ -55,7 +55,7 @@ struct InsideTraffic {
 /// The difference of two sums that should be equal, or a part of `whole`: zero where it is rounding (1e-9 of `whole`).
 Seconds beyond_rounding(Seconds difference, Seconds whole);
 
-/// The step's length including host work between steps and waiting for data. `end`: of its graph. The time between
+/// The step's length including host work between steps and data stall. `end`: of its graph. The time between
 /// steps that the input pipeline allows is `loader` where it has been found, else Step::loader_interval.
 Seconds step_time(const Step& step, Seconds end, std::optional<Seconds> loader = std::nullopt);
 

@@ -17,7 +17,7 @@ struct CommunicationRatio {
 
 /// formula: 2 · model / (bandwidth · batch · FLOPs), that is 2 · gradient bytes / bandwidth over the time of a
 /// replica's batch at the device's peak. The bandwidth is that of the narrowest hop of a ring through the replicas:
-/// between GPUs of a node, and the node's network cards together, shared by the groups that synchronise at once.
+/// between GPUs of a node, and the node's NICs together, shared by the groups that synchronise at once.
 /// simulated: time of gradient and weight transfers, hidden or not, over time of computation. Nothing where there is
 /// one replica.
 std::optional<CommunicationRatio> communication_ratio(const Scenario& scenario, const TrainWorkload& train,

@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-/// The lengths of some steps (until the optimizer is done) that differ by chance alone, ascending. In each step every
+/// The lengths of some steps (until the optimizer is done) that differ at random alone, ascending. In each step every
 /// device has a factor of its own on the time of its kernels, and every group's flows one on the time that they take:
 /// lognormal, of mean 1 (compute_factor()). Ranks of a lane do not wait for each other before they meet; as they meet
 /// in every step, the slowest of them stands for all, and likewise the slowest of the groups. With pipelines that is a

@@ -15,7 +15,7 @@ namespace foretrain {
 /// A forward pass of experts that the host has to wait for: how many tokens each expert has is known on the device, and
 /// the host reads it back before it launches what depends on it (Megatron-Core, transformer/moe/token_dispatcher.py,
 /// tokens_per_expert.to("cpu") and the event that is waited for). The queue of launches is empty then. Three stretches
-/// from one layer's counts to the next one's, layers being alike: kernels up to the exchange of tokens, the experts'
+/// from one layer's counts to the next one's, layers being alike: kernels up to the expert all-to-all, the experts'
 /// own, and those behind the exchange back, with the next layer's attention and router.
 using CountedPass = std::array<LaunchTotals, 3>;
 
@@ -33,7 +33,7 @@ Seconds idle_behind_counts(const CountedPass& pass, Seconds exchanges, const Hos
 /// dispatch runs ahead of the device: only sums over many layers can be compared (see segment()).
 struct PassCost : Inside {  // its host: until that has launched again what counts of tokens held up
   Seconds kernels = {}, dispatch = {};
-  Seconds gain = {};  ///< by how much exchanges of tokens behind other passes make it shorter
+  Seconds gain = {};  ///< by how much expert all-to-alls behind other passes make it shorter
 
   PassCost& operator+=(const PassCost& other);
   friend PassCost operator+(PassCost a, const PassCost& b) { return a += b; }

@@ -1,4 +1,4 @@
-// Steps of one layout's plans as their passes and their update alone, for whoever has to bound many of them: no
+// Steps of one layout's plans as their passes and their update alone, for searches that bound many of them: no
 // buckets, no messages between stages. What layers take is priced once for all plans that price them alike.
 #pragma once
 

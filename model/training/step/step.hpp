@@ -61,7 +61,7 @@ struct PassCalls {
   std::vector<int> beside = {};     ///< one after the other, from the pass's beginning, beside its first kernels
   std::vector<int> between = {};    ///< among the kernels after these, which wait for them
   std::vector<Behind> behind = {};  ///< one after the other, each beside its product
-  /// Of those `beside`, exchanges of tokens: another pass's kernels hide these, taken to be as long as this one's.
+  /// Of those `beside`, expert all-to-alls: another pass's kernels hide these, taken to be as long as this one's.
   bool hidden_by_others = false;
   double hiding = 0.0;               ///< else, share of the pass's kernels that hide them
   std::vector<InsideCall> all = {};  ///< of the three lists, by what they are
@@ -169,7 +169,7 @@ struct Step {
     std::vector<ShardedUnit> units;     ///< only with ZeRO-3
     std::vector<WeightGather> gathers;  ///< in the order of its layers; only with ZeRO-1 and 2
     std::vector<InsideCall> inside;     ///< of its passes there and back
-    Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide exchanges of tokens
+    Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide expert all-to-alls
 
     [[nodiscard]] const Segment& time(PassKind kind) const { return passes[kind].time; }
     /// Calls visit(stretch) for each.

@@ -58,7 +58,7 @@ class KnownTransfers {
                                             const RankLayout& layout);
 
   KnownTransfers(const Topology& topology, const RankLayout& layout, bool undisturbed);
-  /// `lower` makes it where it is not known; what that reads is remembered with it.
+  /// `lower` makes it where it is not known; what that reads is cached with it.
   [[nodiscard]] std::shared_ptr<const Transfer> transfer(const TransferKey& key,
                                                          const std::function<Transfer()>& lower) const;
   /// Ranks as long as their stages are whole.

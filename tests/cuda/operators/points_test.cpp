@@ -92,7 +92,7 @@ TEST_CASE("Quick points come first and are as many as their time allows") {
   }
 }
 
-TEST_CASE("The design of matrix products covers sizes, precisions and storage") {
+TEST_CASE("The design of GEMMs covers sizes, precisions and storage") {
   std::set<std::string> precisions, families;
   std::set<std::pair<bool, bool>> storage;
   std::int64_t smallest = 1 << 30, largest = 0;

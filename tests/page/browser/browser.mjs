@@ -134,7 +134,7 @@ export async function picture(page, name, title) {
   await page.waitForTimeout(150);
   await (title ? panel(page, title) : page).screenshot({ path: join(pictures, `${name}.png`) });
 }
-/** Of everything, for whoever looks for what is ugly. */
+/** Of everything, for people who look for what is ugly. */
 export async function whole(page, name) {
   if (!process.env.WHOLE) return;
   await seeAll(page);

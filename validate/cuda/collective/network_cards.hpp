@@ -1,4 +1,4 @@
-// The network cards of a machine, as Linux tells of them.
+// The NICs of a machine, as Linux reports them.
 #pragma once
 
 #include <filesystem>

@@ -92,7 +92,7 @@ class DeviceBuffer {
   std::size_t size_ = 0;
 };
 
-/// Host memory, page-locked or not, filled with random bytes.
+/// Host memory, pinned or not, filled with random bytes.
 class HostBuffer {
  public:
   HostBuffer(std::size_t bytes, bool pinned);

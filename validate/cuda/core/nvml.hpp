@@ -1,4 +1,4 @@
-// What the driver tells of a GPU while it works: clocks, energy, why clocks are low. libnvidia-ml.so.1 is
+// What the driver reports of a GPU while it works: clocks, energy, why clocks are low. libnvidia-ml.so.1 is
 // loaded at run time, so that the program starts, and says what is missing, where there is no driver.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace foretrain::gpu {
 inline constexpr double longest_hold_s = 20e-3;
 
 /// Puts a kernel on the stream that does nothing for this long (longest_hold_s at most): what is put behind it
-/// meanwhile is there when its turn comes.
+/// at the same time is there when its turn comes.
 void keep_busy(Seconds duration, cudaStream_t stream);
 
 /// How many operations a batch has that takes `least`, when one takes `once` seconds: at least 1, at most `most`.

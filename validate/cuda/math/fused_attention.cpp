@@ -69,7 +69,7 @@ class FusedAttention final : public OperatorRunner {
     const std::size_t queries = rows / sizeof(float) * static_cast<std::size_t>(shape.head_dim) * size_of(format);
     const auto keys =
         static_cast<std::size_t>(shape.batch * shape.kv_heads * shape.keys * shape.head_dim) * size_of(format);
-    const Use result = backward_ ? Use::kept : Use::written;  // the way back rests on what the way there found
+    const Use result = backward_ ? Use::kept : Use::written;  // the way back depends on what the way there found
     std::vector<Operand> all = {{queries, format, Use::read},
                                 {keys, format, Use::read},
                                 {keys, format, Use::read},

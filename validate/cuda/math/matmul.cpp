@@ -1,4 +1,4 @@
-// Matrix products by cuBLASLt.
+// GEMMs by cuBLASLt.
 #include <cublasLt.h>
 
 #include <algorithm>

@@ -298,7 +298,7 @@ class Replayer final : public replay::Backend {
   ReplayStreams streams_;
   LaunchPace pace_;
   std::vector<std::unique_ptr<Doer>> doers_;
-  std::vector<void*> locked_;  ///< page-locked memory of this step
+  std::vector<void*> locked_;  ///< pinned memory of this step
   std::map<std::vector<int>, std::unique_ptr<ExecutableGraph>> graphs_;
   std::unique_ptr<ExecutableGraph> whole_;
   Event zero_, start_, end_;

@@ -1,4 +1,4 @@
-// Which matrix products are measured: powers of two, sizes beside them, thin and flat shapes, short and long sums,
+// Which GEMMs are measured: powers of two, sizes beside them, thin and flat shapes, short and long sums,
 // batches, transposes, the products of transformers and classifiers, and shapes drawn at random.
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// Compute slowed by communication: a matrix product (bound by the multiprocessors) and a sum of long vectors (bound by
+// Compute slowed by communication: a GEMM (bound by the multiprocessors) and a sum of long vectors (bound by
 // the device's memory), beside NCCL's all_reduce of all GPUs.
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-// What exactly was predicted, and what the numbers rest on.
+// What exactly was predicted, and what the numbers depend on.
 import { choice, download, element, table } from "../dom.js";
 import { counted, section } from "../panel.js";
 

@@ -1,4 +1,4 @@
-// What each resource is worth, and what would help.
+// Sensitivity to each resource, and single changes.
 import { element, seconds, table } from "../dom.js";
 import { figurePanel } from "../figure.js";
 import { section } from "../panel.js";
