@@ -2,7 +2,7 @@
 //
 //   all-reduce                    rings; trees between nodes; the nodes' switches (NVLS), with trees between nodes;
 //                                 the network's switches (CollNet), where cluster.network says so
-//   all-gather, reduce-scatter    rings; parallel trees (PAT); the network's switches
+//   all-gather, reduce-scatter    rings; parallel trees (PAT). The network's switches
 //   broadcast, reduce             rings
 //   all-to-all, send-receive      messages between pairs, over the receiver's rail (PXN)
 //

@@ -15,7 +15,7 @@ class LinkLoad {
  public:
   explicit LinkLoad(const Topology& topology) : topology_(topology) {}
 
-  /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes, and a card is
+  /// Time of the link that is busy longest. A link that stands twice in a route carries twice the bytes, and a card is
   /// busy with each message beside its bytes (visit_cards). Where the
   /// transport or the library limits connections, all flows between two endpoints share what these let through.
   Seconds busiest(const std::vector<Flow>& flows);

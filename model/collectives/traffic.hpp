@@ -28,7 +28,7 @@ struct GroupLayout {
 /// Of a group that stands for one of so many ranks; 0: they are all.
 GroupLayout lay_out(const std::vector<int>& group, const Topology& topology, int ranks = 0);
 
-/// Adds up flows of several groups, for a message of one byte; bytes are inflated by what the links of each flow lose
+/// Adds up flows of several groups, for a message of one byte. Bytes are inflated by what the links of each flow lose
 /// against large copies, and flows between nodes know the messages into which they are cut.
 class TrafficBuilder {
  public:

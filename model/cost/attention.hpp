@@ -16,7 +16,7 @@ namespace foretrain {
 /// of FlashAttention; `flash` is the vendor's own kernels: with the architecture's own matrix instructions (cuDNN and
 /// TensorRT-LLM on Hopper and Blackwell), else an inference engine's.
 ///
-/// Asked for, `flash` means these where there are such instructions or a cache is written, else FlashAttention-2; every
+/// Asked for, `flash` means these where there are such instructions or a cache is written, else FlashAttention-2. Every
 /// kind of flash falls back to the
 /// memory-efficient kernels where it does not run: before Ampere (Turing for flash_1), in fp32, for heads of more than
 /// 256 elements (128 for flash_1), with a bias on the scores.

@@ -51,7 +51,7 @@ inline constexpr PerTile instruction_reads = of_tiles([](Tile t) {  // elements,
   const double longer = t.rows > t.columns ? t.rows : t.columns, shorter = t.rows + t.columns - longer;
   return longer + shorter * (longer > instruction_rows ? longer / instruction_rows : 1.0);
 });
-// Tiles of a multiprocessor that keep it busy on CUDA cores, four warps for each of its schedulers; a thread has about
+// Tiles of a multiprocessor that keep it busy on CUDA cores, four warps for each of its schedulers. A thread has about
 // 32 results, a block at most eight warps (cuDNN's scudnn_128x32 to 128x128): modelling choice.
 inline constexpr double busy_warps = 16.0;
 inline constexpr PerTile busy_rounds =

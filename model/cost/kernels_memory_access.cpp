@@ -36,7 +36,7 @@ double thread_blocks(const MemoryAccess& work) {
   return work.pattern == AccessPattern::dependent ? 1.0 : std::ceil(work.reads * work.element / bytes_of_a_block);
 }
 
-// The working set lives in the smallest level that holds it; data larger than the L2 come from device memory, and a
+// The working set lives in the smallest level that holds it. Data larger than the L2 come from device memory, and a
 // part of them, as large as the L2, still from there. Throughput patterns are bound by the bytes that sectors carry;
 // a chain of dependent reads by the latency of its level, one read after the other.
 KernelTime kernel_time(const MemoryAccess& work, Precision /*precision*/, int /*kernels*/, const Gpu& gpu,

@@ -78,7 +78,7 @@ struct LoaderUse {
 };
 
 /// Costs a loader. Sources of the parts: disk_cost for storage; LoaderConstants for what the kernel and the hand-over
-/// take. Reading a file costs `lookups` requests for its inode beside its data, or the server's round trips; archives
+/// take. Reading a file costs `lookups` requests for its inode beside its data, or the server's round trips. Archives
 /// are read on and on, or by page faults where they are mapped. What is in the page cache costs copies or faults only.
 /// Cores with more workers than one lose a fiftieth of their time to switching between them.
 LoaderPipeline loader_pipeline(const DataLoader& loader, const LoaderUse& use, const Node& node,

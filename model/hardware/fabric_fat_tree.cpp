@@ -3,7 +3,7 @@
 //
 // Without a draw a leaf's uplinks are one link each way, and so are a pod's. With adaptive routing a connection gets no
 // more than one of them at a time: flowlets go to whichever is free (Alizadeh et al., CONGA, SIGCOMM 2014; Kandula et
-// al., FLARE, 2007), so that uplinks share the load evenly over time; collisions on the way down last a flowlet, and
+// al., FLARE, 2007), so that uplinks share the load evenly over time. Collisions on the way down last a flowlet, and
 // are taken to even out likewise. With a draw of hash each uplink is a link of its own. Uplink i of every leaf leads to
 // spine i of its pod, which has one cable to each of the pod's leaves: the leaf's hash decides the way down, too. A
 // spine's cables into the core are as many as its leaves ÷ pod_oversubscription, and cable j of spine i leads to a core

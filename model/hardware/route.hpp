@@ -9,7 +9,7 @@
 
 namespace foretrain {
 
-/// Something that sends or receives: GPU rank r is endpoint r (node-major: rank = first_gpu(node) + local index); the
+/// Something that sends or receives: GPU rank r is endpoint r (node-major: rank = first_gpu(node) + local index). The
 /// host memory of CPU sockets comes behind, node by node; the server process that adds up what arrives there is
 /// server_on(that endpoint).
 using EndpointId = int;

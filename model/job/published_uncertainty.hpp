@@ -8,7 +8,7 @@ namespace foretrain {
 
 /// Sets the interval that nine of ten measured cases of the scenario's kind lie in. What kernels take is as uncertain
 /// as the kind of stack is among the shipped tables (the widest of those that apply), what is waited for of
-/// communication as collectives of its reach are; a step has the mean of both, weighted by their shares of it. On an
+/// communication as collectives of its reach are. A step has the mean of both, weighted by their shares of it. On an
 /// architecture of which no step was ever measured the interval is wider by half, and a warning says so.
 void set_published_uncertainty(const Scenario& scenario, Result& result);
 

@@ -35,7 +35,7 @@ void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<I
 /// Fills TrainResult::bill, where the training's length is stated.
 ///
 /// A GPU draws its board's power while kernels run, and the static share of it (calibration, power.static_share) all
-/// the time; the rest of the machines draws the same all the time; a data centre adds its PUE.
+/// the time. The rest of the machines draws the same all the time; a data centre adds its PUE.
 void add_bill(const Scenario& scenario, Result& result);
 
 }  // namespace foretrain

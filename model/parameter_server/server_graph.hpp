@@ -1,9 +1,9 @@
 // Several iterations of training with parameter servers as a task graph, and what its execution says.
 //
-// A worker computes on one stream; messages from a worker to a server, and back, form one queue per pair, which sends
+// A worker computes on one stream. Messages from a worker to a server, and back, form one queue per pair, which sends
 // what is ready first, or what the next forward pass needs first. A server updates what is complete. The kinds of
 // consistency differ in edges alone:
-//   synchronous    a key is updated when all workers have pushed it; all pull it then
+//   synchronous    a key is updated when all workers have pushed it. All pull it then
 //   asynchronous   each push is an update of its own; its worker pulls after it
 //   bounded(k)     as asynchronous, and a key is pulled for iteration i when all workers' updates of iteration i-k-1
 //                  are in it (no worker is more than k iterations ahead)

@@ -209,7 +209,7 @@ void join_groups(ParameterStore& store) {
 }
 
 /// On a processor, what a process copies beside the messages: it joins its gradients into one tensor and spreads the
-/// weights that it has pulled; a server that answers one worker at a time makes a copy of its weights for each.
+/// weights that it has pulled. A server that answers one worker at a time makes a copy of its weights for each.
 void add_copies(const Scenario& scenario, ParameterStore& store) {
   const Gpu& device = scenario.cluster.node.gpu;
   if (!device.processor) return;

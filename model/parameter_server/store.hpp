@@ -32,7 +32,7 @@ struct ParameterStore {
   /// under the variable's lock. All else goes on side by side and shares the card alone. Source: TensorFlow, where the
   /// receiver asks for each tensor by a call (RecvTensor): one channel to a task unless num_channels_per_target says
   /// otherwise (grpc_channel_common.h), whose answers one thread takes, always the same for a task
-  /// (AssignWorkerToThread of grpc_worker_cache.cc, eight threads); the sender answers from eight threads and a pool
+  /// (AssignWorkerToThread of grpc_worker_cache.cc, eight threads). The sender answers from eight threads and a pool
   /// (grpc_worker_service.cc; all in core/distributed_runtime/rpc). Accumulators and updates hold a mutex of the
   /// variable (core/framework/typed_conditional_accumulator_base.h, training_ops.cc with use_locking), while reading
   /// shares it. Not followed: versions whose GrpcWorkerCache had one thread for all tasks, as the first had, and that

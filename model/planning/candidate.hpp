@@ -34,7 +34,7 @@ class Candidate {
   /// The scenario takes the point's values; what a reader makes of ZeRO and synchronisation is read once for each.
   void take(const PlanPoint& point);
 
-  /// Bounds of the plan taken, from steps that are built the further: kernels alone, over any pipeline; passes that may
+  /// Bounds of the plan taken, from steps that are built the further: kernels alone, over any pipeline. Passes that may
   /// have less to do, as nothing lies on the host; its own passes; these in their order; and with its synchronisation.
   [[nodiscard]] Seconds kernels_bound();
   [[nodiscard]] Seconds least_passes_bound();

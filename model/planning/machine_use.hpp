@@ -18,7 +18,7 @@ struct MachineUse {
 };
 
 /// All GPUs first. A number that the scenario states is the only one. Machines whose number of GPUs is no power of two
-/// are tried with the largest power of two below it and with half of that; machines whose GPUs do not divide the batch,
+/// are tried with the largest power of two below it and with half of that. Machines whose GPUs do not divide the batch,
 /// with the most that do, where these are more than half. Throws ScenarioError where the cluster is none.
 std::vector<MachineUse> machine_uses(const YamlNode& document);
 

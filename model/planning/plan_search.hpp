@@ -11,7 +11,7 @@
 namespace foretrain {
 
 /// Carries out tasks 0 … count − 1 in any order, here or in other processes, and returns their answers in the order of
-/// their numbers; an answer may be empty where the user has interrupted the work.
+/// their numbers. An answer may be empty where the user has interrupted the work.
 using RunTasks =
     std::function<std::vector<std::string>(std::size_t count, const std::function<std::string(std::size_t)>& task)>;
 /// One after the other, here.

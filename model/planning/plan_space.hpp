@@ -26,7 +26,7 @@ class PlanSpace {
   /// Points that differ in tensor to order, and in machines that are servers alone: what a search takes up together.
   [[nodiscard]] const std::vector<PlanPoint>& layouts() const { return layouts_; }
   /// The points below one, in the order in which dimensions are decided: micro-batch, recomputation and sequence
-  /// parallelism, which say what layers take; the schedule and how many chunks a stage holds; what ZeRO divides and
+  /// parallelism, which say what layers take. The schedule and how many chunks a stage holds; what ZeRO divides and
   /// what lies on the host; how gradients are synchronised.
   [[nodiscard]] std::vector<PlanPoint> passes(const PlanPoint& layout) const;
   [[nodiscard]] std::vector<PlanPoint> pipelinings(PlanPoint point) const;

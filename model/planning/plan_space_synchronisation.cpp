@@ -53,7 +53,7 @@ bool PlanSpace::runs(int zero, const PlanPoint& point) const {
 }
 
 /// By whom gradients are added up. An algorithm is that of all-reduces, which ZeRO does without. Servers update whole
-/// weights in memory of their own, with which neither ZeRO nor offloading goes; a search that chooses the algorithm
+/// weights in memory of their own, with which neither ZeRO nor offloading goes. A search that chooses the algorithm
 /// tries them where ranks hold the whole model, and bucket by bucket there are as many of them as can be.
 std::vector<PlanPoint> PlanSpace::methods(const PlanPoint& point) const {
   if (point.dedicated()) return {point};

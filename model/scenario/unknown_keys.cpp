@@ -21,7 +21,7 @@ using KnownKeys = std::span<const keys::Key* const>;
 constexpr std::size_t most_complaints = 30;
 
 /// The places of a scenario at which a key stands that was sought at `path`: in a mapping of the one sought in, or in
-/// one that this is in; the least deep first. `known`: what could have stood there.
+/// one that this is in. The least deep first. `known`: what could have stood there.
 std::vector<std::string> further_in_or_out(const std::string& path, KnownKeys known) {
   const auto mapping_of = [](const std::string& key) { return key.substr(0, key.rfind('.') + 1); };
   const std::string sought_in = mapping_of(path);

@@ -90,7 +90,7 @@ std::vector<StreamBytes> plain_wide_residual(Bytes element) {
 }
 
 // x · rsqrt(mean(x²) + ε) · weight. Backward: the weight's product reads dy, x̂ and the weight's share again for its
-// own gradient; the scale's reads dy and x for the row sums and writes dx; the square's adds its part to dx.
+// own gradient. The scale's reads dy and x for the row sums and writes dx; the square's adds its part to dx.
 std::vector<StreamBytes> plain_rms_norm(Bytes element) {
   const double e = element.value();
   if (e == wide) return wide_rms_norm();

@@ -50,7 +50,7 @@ struct Quantisation {
 ///          optimizer (NVIDIA Transformer Engine user guide, "Using FP8")
 /// current  the tensor is read for its largest value first, of which a second kernel makes the scale
 ///          (transformer_engine/common/recipe/current_scaling.cu)
-/// block    one pass; a scale of 4 bytes for 128 elements of each copy, of weights for 16,384
+/// block    one pass. A scale of 4 bytes for 128 elements of each copy, of weights for 16,384
 ///          (transformer_engine/common/transpose/quantize_transpose_vector_blockwise.cu)
 /// mxfp8    one pass, both copies with their scales (transformer_engine/common/cast/mxfp8)
 /// nvfp4    a pass for the largest values, one that casts rows and one that transforms columns by a Hadamard matrix of

@@ -109,7 +109,7 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   const double operand = kept_operand();
   // Written out operation by operation, a norm of squares keeps its input in fp32 and what it scaled before the weight
   // (torchtitan, models/norms.py and Hugging Face's LlamaRMSNorm: x.float(), then type_as), PyTorch's layer norm its
-  // input as the stream passes it; a gated activation keeps the gate's activation beside both halves and the product.
+  // input as the stream passes it. A gated activation keeps the gate's activation beside both halves and the product.
   // A compiler keeps what a fused kernel keeps.
   const auto written_out = [&](Fusion one) { return !fuses(one) && !options_.compiled; };
   const double normed = !written_out(Fusion::norm) ? e : (c.has_rms_norm() ? 4.0 : 0.0) + stream_.value();
@@ -155,7 +155,7 @@ void BlockBuilder::set_embedding_memory(Layer& layer) const {
 }
 
 // Cross-entropy run eagerly widens the logits (4 bytes each), writes log-probabilities (4, kept) and in the backward
-// pass two gradients of that size; the segment of the 2-byte logits is too small for any of these and stays reserved.
+// pass two gradients of that size. The segment of the 2-byte logits is too small for any of these and stays reserved.
 // Fused, it reads the logits and writes their gradient, both in the activations' format. In place, the widened logits
 // and one copy are all: softmax and gradient are written over that (nanotron, tensor_parallel/functional.py,
 // _ShardedCrossEntropy, after Megatron-LM's). In parts, all this is of one part, Liger's gradient over its logits;

@@ -39,7 +39,7 @@ Anchor anchor_of(const std::vector<AnchorRun>& runs);
 
 /// Standard deviation of ln(measured / predicted) among the runs of a model. Measured: nine of ten of the steps of
 /// cases_host_training.csv, anchored by each model's first step of one process, lie within 14 % (`validate --anchor 1`,
-/// 296 rows), 0.08 for one standard deviation; half of the variance is that of the anchor.
+/// 296 rows), 0.08 for one standard deviation. Half of the variance is that of the anchor.
 inline constexpr double anchor_scatter = 0.0563;
 
 /// "3 steps, ± 4 % among each other".

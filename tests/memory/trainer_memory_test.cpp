@@ -36,7 +36,7 @@ TEST_CASE("tensor ranks hold hidden states that wait for collectives, whole and 
 TEST_CASE("in a pipeline hidden states wait where the device is slower than the host, or other stages are") {
   const std::string two = "{ data: 48, tensor: 8, pipeline: 2 }", eight = "{ data: 16, tensor: 8, pipeline: 8 }";
   const std::vector<std::string> nodes_of_two = {"cluster.nodes=96"};
-  // A block of GPT-3 takes a tensor rank some 35 ms at a quarter of the rate: a host that takes 1 ms is far ahead; one
+  // A block of GPT-3 takes a tensor rank some 35 ms at a quarter of the rate: a host that takes 1 ms is far ahead. One
   // that takes a second is not, but while its GPU waits for the other stage: a seventh of the queue.
   CHECK(Waiting(two, {"cluster.nodes=96", "workload.train.layer_dispatch=1 ms"}).tensors == Approx(50.0));
   const Waiting slow(two, {"cluster.nodes=96", "workload.train.layer_dispatch=1 s"});

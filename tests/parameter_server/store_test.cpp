@@ -61,7 +61,7 @@ TEST_CASE("the bounds are what one step's bytes and sums take") {
   const Built built(small());
   const ParameterStore::Bounds bounds = store_bounds(built.store, built.topology);
   // A server's card receives half of 4 · 138.36 MB from each of three workers and sends as much, on a full-duplex link
-  // of 16 GB/s: 3 · 276.7 MB / 16 GB/s; the worker's own card carries the whole once, 2/3 of that.
+  // of 16 GB/s: 3 · 276.7 MB / 16 GB/s. The worker's own card carries the whole once, 2/3 of that.
   CHECK(bounds.link.value() == Approx(3.0 * 0.5 * 4.0 * 138.357544e6 / 16e9).epsilon(0.01));
   // Its memory of 76.8 GB/s is crossed four times by what it receives and once by what it sends: 5 · 830 MB.
   CHECK(bounds.server.value() == Approx(5.0 * 3.0 * 0.5 * 4.0 * 138.357544e6 / 76.8e9).epsilon(0.01));

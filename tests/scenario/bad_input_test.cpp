@@ -1,5 +1,5 @@
 // Bad scenarios: every case of tests/scenario/bad/*.txt is refused at the place that `^` marks, with the whole message.
-//   @ …   the lines of a scenario, or the file that holds it or a calibration (JSON); a case fills its … in turn (" ||
+//   @ …   the lines of a scenario, or the file that holds it or a calibration (JSON). A case fills its … in turn (" ||
 //   " between them), or
 //         replaces lines: "5|…" the fifth, "|…" puts one more behind
 //   = …   what the message says behind its position; … stands for anything, "accepted" for a scenario that is good

@@ -55,7 +55,7 @@ TEST_CASE("R12: over a long line TCP waits for its window, and many connections 
 }
 
 TEST_CASE("R12: a ring over two sites crosses the long line as often as a chunk does, not at every step") {
-  // Eight machines, four a site: of the ring's 14 hops that a chunk makes, one in four is a long one; the most that 14
+  // Eight machines, four a site: of the ring's 14 hops that a chunk makes, one in four is a long one. The most that 14
   // consecutive hops of the cycle of eight contain is four. 4 · 50.03 ms, not 14 ·.
   const Overrides eight = {"cluster.nodes=8", "workload.collective.ranks=8"};
   const double hop = 1e7 / (299792458.0 * 2 / 3) * 1e3;

@@ -268,7 +268,7 @@ TEST_CASE("R11: machines that add up first may also be apart, and servers may be
   CHECK(result_of("servers-hierarchical-servers", {"plan.sync={ algorithm: hierarchical_parameter_server, servers: 4, "
                                                    "placement: dedicated }"})
             .time() == result_of("servers-hierarchical-servers").time());
-  // Four of eight GPUs as servers. Of the other socket's four workers NVLink joins each to one of them; a quarter of
+  // Four of eight GPUs as servers. Of the other socket's four workers NVLink joins each to one of them. A quarter of
   // the model goes to each of the other three, through the processors, which let GPUs send each other 6 GB/s.
   const Overrides gpus = {"plan.sync.placement=gpu", "plan.sync.servers=4"};
   const Result on_gpus = result_of("servers-ring-beats-server", gpus);
@@ -281,7 +281,7 @@ TEST_CASE("R11: machines that add up first may also be apart, and servers may be
 
 TEST_CASE("R11: a server's CPU can be the limit") {
   // DGX-1, two servers, one a socket: each socket's memory (68.3 GB/s) takes four times what eight GPUs push to it and
-  // gives what they pull, 5 · 8 · 277 MB: 162 ms; the four PCIe switches bring it twice as fast.
+  // gives what they pull, 5 · 8 · 277 MB: 162 ms. The four PCIe switches bring it twice as fast.
   const Result result = result_of("servers-ring-beats-server");
   CHECK(servers_of(result).server_bound.value() == Approx(5.0 * 8.0 * vgg_bytes / 2.0 / 68.25e9).epsilon(0.02));
   CHECK(servers_of(result).server_bound > servers_of(result).link_bound);

@@ -65,7 +65,7 @@ TEST_CASE("Checkpoints to a server slow the steps beside their write, unless mac
     CHECK(apart.checkpoints->beside_write == apart.step_time);
     CHECK(shared.checkpoints->beside_write > shared.step_time);
     // 20 GB/s a machine, 2.5 of each card's 25: what is exchanged between machines takes 1.11 times as long, or more
-    // where fewer cards carry the write; the rest of the step as long as before.
+    // where fewer cards carry the write. The rest of the step as long as before.
     const Seconds more = shared.checkpoints->beside_write - shared.step_time;
     CHECK(more < shared.breakdown.exposed_communication * 0.7);
     // A write of W slows W · (1 − 1/b) of every hundred steps.

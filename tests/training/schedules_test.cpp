@@ -72,7 +72,7 @@ TEST_CASE("ZB-H1 idles for (p - 1)(F + B - W), a third of 1F1B's (p - 1)(F + B +
 
 TEST_CASE("ZB-V has no bubble between a stage's first pass and its last where F = B = W") {
   // arXiv 2401.10241, section 6. Stage s begins after s forward passes through half a stage's layers and works without
-  // a gap from then on; the step, which waits for the gradients' norm, is longer than the work by the last stage's
+  // a gap from then on. The step, which waits for the gradients' norm, is longer than the work by the last stage's
   // wait.
   const int stages = 8, micro_batches = 24;
   const Step step = step_of(zero_bubble, stages, 2, micro_batches, {});

@@ -134,7 +134,7 @@ TEST_CASE("memory is shared out by the shard alone") {
 
 TEST_CASE("copies of a shard reduce on a stream of their own, after the scatter") {
   // Two layers of 1 s backward, 0.5 s to scatter and 2 s to reduce: the second layer's gradients are scattered at 1.5 s
-  // and reduced at 3.5; the first one's are scattered at 2.5, beside that, and reduced from 3.5 to 5.5.
+  // and reduced at 3.5. The first one's are scattered at 2.5, beside that, and reduced from 3.5 to 5.5.
   Step step;
   ShardedUnit unit;
   unit.backward.time = test::compute(1.0);

@@ -92,7 +92,7 @@ TEST_CASE("gathered inputs may be kept: of a block's two halves and of the logit
 
 TEST_CASE("fused modules keep the operands of short products as they cast them, plain code what the cast read") {
   // Of a block's numbers a token two norms' outputs and the activation function's, four times as wide, are read by
-  // products alone; the attention's output is read by its own backward pass as well, and kept twice.
+  // products alone. The attention's output is read by its own backward pass as well, and kept twice.
   const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
   const auto kept = [&](Precision precision, KernelSet kernels) {
     BuildOptions options;

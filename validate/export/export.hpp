@@ -13,7 +13,7 @@ namespace foretrain {
 void check_gpu_replay(const Scenario& scenario);
 
 /// The job's graph as a file holds it, of a job that keeps recipes. Of training it is the step from its first forward
-/// pass to its optimizer with the host thread that dispatches it and what that does between steps; a
+/// pass to its optimizer with the host thread that dispatches it and what that does between steps. A
 /// step that is one CUDA graph is without either. `name` is what files are called after; `execution`
 /// is the prediction.
 /// Throws ScenarioError for work that has no kernels.

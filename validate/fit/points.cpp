@@ -203,7 +203,7 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
 
 // Kernels are launched one behind the other, and operands lie ready in their format.
 // A step's kernels find what the kernel before them wrote in the L2 as far as it fits, as a kernel repeated over the
-// same operands does; one repeated over operands in rotation finds none of it.
+// same operands does. One repeated over operands in rotation finds none of it.
 Seconds predicted_time(const PredictedPoint& point, const Calibration& calibration) {
   if (point.op) {
     const bool in_step = point.raw->record.suite == replay_suite;

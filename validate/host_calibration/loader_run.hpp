@@ -1,5 +1,5 @@
 // Data loading by workers: they read samples from the page cache, decode them with real arithmetic, and hand batches
-// over in memory; a consumer takes them in order, and bounded queues hold the workers back.
+// over in memory. A consumer takes them in order, and bounded queues hold the workers back.
 #pragma once
 
 #include <cstddef>

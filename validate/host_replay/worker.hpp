@@ -45,7 +45,7 @@ std::vector<TaskSpan> run_step(const std::vector<StepTask>& tasks, const std::fu
 
 /// The part of one process, after warm-up and as often as the task says: its messages of the task's exchanges, over
 /// TCP, or values that ranks add up by them. Within a phase all messages move at the same time, those between the same
-/// two processes one after the other; a process goes on to the next phase when its own are done. Throws
+/// two processes one after the other. A process goes on to the next phase when its own are done. Throws
 /// std::runtime_error where a sum is wrong.
 WorkerTimes run_exchanges(const WorkerTask& task, int process, ProcessBarrier& barrier);
 

@@ -70,7 +70,7 @@ struct LearnedStack {
 };
 
 /// Maximum a posteriori by Gauss-Newton steps, log-times spread as Cauchy's distribution with the runs' own scale: a
-/// run that paused says nothing, however long (Holland and Welsch 1977); the posterior's spread by Laplace's
+/// run that paused says nothing, however long (Holland and Welsch 1977). The posterior's spread by Laplace's
 /// approximation. Runs left out are predicted by settings found on the others, from derivatives at the whole's setting:
 /// one prediction a run. Throws UsageError where no run measures a time.
 LearnedStack learn_stack(const std::vector<StackParameter>& parameters, const std::vector<LearnedRun>& runs,

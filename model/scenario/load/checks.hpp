@@ -24,7 +24,7 @@ requires(sizeof...(Args) > 0) void fail_if(const Scenario& scenario, bool wrong,
   if (wrong) fail(scenario, key, fmt::format(got, args...), fmt::format(expected, args...));
 }
 
-/// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs; a global batch that data ×
+/// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs. A global batch that data ×
 /// micro-batch does not divide; heads, key–value heads, feed-forward width, sequence or experts that their factor does
 /// not divide; more pipeline chunks than layers; interleaving without a pipeline; transformer plans for other networks;
 /// background traffic beside a workload that uses no link; and what the checks below find.
@@ -34,7 +34,7 @@ void check_scenario(const Scenario& scenario);
 /// parallelism alone; compression that the workload or algorithm cannot have; levels without a hierarchy.
 void check_sync(const Scenario& scenario);
 
-/// Failures in a workload that trains nothing, that saves nothing, or beside other jobs; an interval to be found
+/// Failures in a workload that trains nothing, that saves nothing, or beside other jobs. An interval to be found
 /// without failures; checkpoints in the memory of a machine that has no neighbour; replicated servers where there are
 /// none.
 void check_failures(const Scenario& scenario);

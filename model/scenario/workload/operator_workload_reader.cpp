@@ -139,7 +139,7 @@ Operator read_layer_norm(const Field& field) {
 }
 
 /// Over each row. Forward reads x and writes y; backward reads y and dy and writes dx. PyTorch
-/// (ATen/native/cuda/SoftMax.cu, host_softmax) gives rows of at most 1,024 numbers to a warp, which keeps them; longer
+/// (ATen/native/cuda/SoftMax.cu, host_softmax) gives rows of at most 1,024 numbers to a warp, which keeps them. Longer
 /// ones to up to 1,024 threads, which read x for its maximum, its sum and y, or y and dy for a sum and dx.
 Operator read_softmax(const Field& field) {
   const Rows shape(field);

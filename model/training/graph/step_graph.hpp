@@ -2,7 +2,7 @@
 // has its streams work, buckets and messages beside them, and the marks from which its outcome is read.
 //
 // Invariants: tasks refer to blocks (step_blocks.hpp), each of which is there once; which tasks there are depends on
-// the step's shape alone; a lane's passes follow each other on one stream.
+// the step's shape alone. A lane's passes follow each other on one stream.
 #pragma once
 
 #include <vector>

@@ -32,7 +32,7 @@ CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& tr
                                const Topology& topology);
 
 /// A step that has a checkpoint, and the mean of `every` steps. Synchronous: training waits for the copy and the write.
-/// Asynchronous: the copy begins with the step and must be done when the optimizer changes the weights; the write goes
+/// Asynchronous: the copy begins with the step and must be done when the optimizer changes the weights. The write goes
 /// on beside the next steps, which take longer where it meets their messages, and the next checkpoint waits for its
 /// end.
 struct CheckpointedStep {

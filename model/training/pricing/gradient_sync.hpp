@@ -29,7 +29,7 @@ class GradientSync {
   /// are.
   void add_buckets(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
-  /// Fills chunk.units: one unit a layer; the layers outside the repeated blocks (embedding, head) form the root, whose
+  /// Fills chunk.units: one unit a layer. The layers outside the repeated blocks (embedding, head) form the root, whose
   /// weights stay gathered from the beginning of the forward pass to the end of the backward pass.
   void add_sharded_units(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 

@@ -17,7 +17,7 @@ BytesPerSecond host_bandwidth(const Scenario& scenario);
 
 /// Adds to a layer's price what its copies stick out of its kernels. Weights come in for the forward and for the
 /// backward pass (one rank's share of them under ZeRO-3, the rest by gathering), what it keeps goes out in the forward
-/// pass and comes back for the backward pass; a layer's copies run beside the kernels of its neighbour, which is alike.
+/// pass and comes back for the backward pass. A layer's copies run beside the kernels of its neighbour, which is alike.
 /// Nothing runs beside weights in pageable memory: the copy waits for its stream, and the host for the copy (CUDA
 /// Runtime API, API synchronization behavior).
 void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, const TrainWorkload& train,

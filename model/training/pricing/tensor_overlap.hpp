@@ -1,7 +1,7 @@
 // Collectives of tensor parallelism in chunks behind the products that they belong to (key plan.tensor_overlap).
 //
 // An all-gather before a product brings one rank's rows after the other, and the product of those that are there runs
-// then; a reduce-scatter behind a product sends the rows that are done. With n ranks there are n chunks: a rank's
+// then. A reduce-scatter behind a product sends the rows that are done. With n ranks there are n chunks: a rank's
 // own rows need no gathering, and those that it keeps no sending, so that the collective runs beside n − 1 of the
 // product's chunks: it takes max(collective, product · (n − 1) / n) + product / n instead of the sum. Chunks are
 // products of their own, of an nth of the rows: tiles of each fill waves by themselves, and each starts and drains.

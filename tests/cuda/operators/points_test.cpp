@@ -78,7 +78,7 @@ TEST_CASE("About a quarter of each design is held out of fits, in every precisio
 }
 
 TEST_CASE("Quick points come first and are as many as their time allows") {
-  // With --quick a point takes a tenth of a second and its preparation as much again; the suites' quick budgets are 20
+  // With --quick a point takes a tenth of a second and its preparation as much again. The suites' quick budgets are 20
   // s for gemm, 12 s for convolution, 12 s for attention, 10 s for streaming.
   const std::map<std::string, std::pair<int, int>> bounds = {
       {"gemm", {40, 70}}, {"convolution", {20, 40}}, {"attention", {6, 10}}, {"streaming", {20, 50}}};

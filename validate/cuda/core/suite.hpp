@@ -57,7 +57,7 @@ class SuiteRun {
 
   /// Measures a point that the journal does not hold yet. `measure` makes its buffers itself, so that each point fails
   /// alone: Fault::out_of_memory and Fault::unsupported become a skipped record, a wrong result or a library's refusal
-  /// a failed one; a lost device goes up and ends the suite. The record's suite, device, values and state are set here;
+  /// a failed one. A lost device goes up and ends the suite. The record's suite, device, values and state are set here;
   /// the state is what NVML said while `measure` ran, or from begin_timing() on. What was measured while clocks were
   /// lowered by heat is measured again, after a pause.
   /// Throws Interrupted when the user ends the work; returns false where the time is up.
