@@ -53,7 +53,8 @@ std::string links_of_gpu(const Node& node) {
     const LinkType& type = node.link_types[static_cast<std::size_t>(link.type)];
     if ((link.a != 0 && link.b != 0) || (type.kind != LinkKind::nvlink && type.kind != LinkKind::nvswitch)) continue;
     fast += type.bandwidth * link.count;
-    switched = switched || type.kind == LinkKind::nvswitch;
+    const NodeVertex& other = node.vertices[static_cast<std::size_t>(link.a == 0 ? link.b : link.a)];
+    switched = switched || other.kind == VertexKind::nvswitch;
   }
   if (!(fast > BytesPerSecond(0.0))) return "PCIe in a node";
   return fmt::format("{} {} per GPU", switched ? "NVSwitch" : "NVLink", format_bandwidth(fast));

@@ -14,6 +14,7 @@
 #include "model/base/words.hpp"
 #include "model/hardware/check.hpp"
 #include "model/hardware/topology.hpp"
+#include "model/job/job.hpp"
 #include "model/job/published_uncertainty.hpp"
 #include "model/planning/least_machines.hpp"
 #include "reports/cli/command.hpp"
@@ -229,7 +230,10 @@ std::optional<Result> own_plan(const PlanOptions& options) {
   const HardwareChoice& other = options.hardware;
   if (!other.nodes.empty() || !other.node.empty() || !other.networks.empty()) return std::nullopt;
   try {
-    return predict(load_scenario(options.file, options.overrides), options.fidelity, Detail::numbers);
+    const Scenario scenario = load_scenario(options.file, options.overrides);
+    Result result = predict(scenario, options.fidelity, Detail::numbers);
+    result.settings = settings_of(scenario);
+    return result;
   } catch (const ScenarioError&) {
     return std::nullopt;
   } catch (const ImpossiblePlan&) {
@@ -294,6 +298,10 @@ PlanReport searched(const PlanOptions& options) {
     report.better_batch = better_batch(report.ranked.front(), space, options, run_tasks);
   }
   report.own = own_plan(options);
+  if (report.own && !report.ranked.empty()) {
+    RankedPlan& best = report.ranked.front();
+    best.result.settings = settings_of(load_scenario(options.file, best.overrides));
+  }
   report.with_command = options.command;
   return report;
 }

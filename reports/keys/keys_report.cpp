@@ -91,10 +91,18 @@ constexpr ValueMeaning value_meanings[] = {
 };
 
 void add_value_meanings(std::string& text, const std::vector<std::string>& paths) {
+  TextTable values("ll");
+  bool any = false;
   for (const auto& [path, word, meaning] : value_meanings) {
     if (std::ranges::find(paths, path) == paths.end()) continue;
-    add_line(text, word.empty() ? "flags" : fmt::format("  {}", word), std::string(meaning));
+    if (word.empty()) {
+      add_line(text, "flags", std::string(meaning));
+    } else {
+      values.add_row({std::string(word), std::string(meaning)});
+      any = true;
+    }
   }
+  if (any) text += values.text(4);
 }
 
 /// What may stand below a key, by name.

@@ -97,7 +97,7 @@ std::string own_plan_text(const PlanReport& report) {
   std::string text = format_seconds(own.time()) + interval_of(own);
   text += fmt::format("; the best plan is {:.3g} times as fast", faster);
   if (!own.train()->memory.fits()) text = "does not fit; " + text;
-  return labelled("Changes", changes_text(best, own)) + labelled("Your scenario", text);
+  return labelled("Your scenario", text) + labelled("Changes", changes_text(best, own));
 }
 
 /// The command that predicts the plan.
@@ -212,7 +212,7 @@ std::string front_text(const PlanReport& report) {
     ++rows;
     std::vector<std::string> row = {format_seconds(plan.train().step_time), format_bytes(plan.train().memory.total()),
                                     name_of(plan)};
-    if (priced) row.insert(row.begin() + 1, fmt::format("{:.3f}", plan.usd));
+    if (priced) row.insert(row.begin() + 1, fmt::format("{:.3g}", plan.usd));
     table.add_row(std::move(row));
   }
   return fmt::format("\nPareto front of step time, {}memory\n{}", priced ? "cost and " : "", table.text(page_indent));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Fails where a page uses a retired word, and says which term replaces it. Pages include the lists of commands and keys, so
-that help texts and descriptions of keys are covered.
+that help texts and descriptions of keys are covered. Fails as well where too many sentences are longer than 30 words.
 
 check_words.py FILE…"""
 
@@ -30,22 +30,48 @@ RETIRED = {
     r"matrix products?|products of matrices": "GEMM",
     r"network cards?": "NIC",
     r"exchange of tokens|exchanging takes": "expert all-to-all, communication",
-    r"keys and values": "ring attention",
+    r"rings? of keys and values": "ring attention",
     r"\bwhoever\b": "the user, anyone who",
     r"\bmeanwhile\b": "during it",
     r"\bheld against\b": "compared with",
 }
 
 
+MOST_WORDS, MOST_LONG = 30, 0.02
+
+
+def sentences(page: str) -> list[str]:
+    """Of paragraphs and lists, not of tables and code."""
+    text = re.sub(r"^```.*?^```|^\|.*?$", "\n\n", page, flags=re.DOTALL | re.MULTILINE)
+    paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text)
+    return [one for paragraph in paragraphs for one in re.split(r"(?<=[.!?])\s+", paragraph) if re.search(r"\w", one)]
+
+
+def word_count(sentence: str) -> int:
+    """A name in backticks and a remark in brackets count as one word each."""
+    return len(re.findall(r"[^\W\d_][\w'’-]*", re.sub(r"`[^`]*`|\([^)]*\)|https?\S+", "x", sentence)))
+
+
+def too_long(pages: list[str]) -> bool:
+    all_sentences = [one for page in pages for one in sentences(page)]
+    long = [one for one in all_sentences if word_count(one) > MOST_WORDS]
+    if len(long) <= MOST_LONG * len(all_sentences):
+        return False
+    print(f"{len(long)} of {len(all_sentences)} sentences have more than {MOST_WORDS} words:", *long, sep="\n  ")
+    return True
+
+
 def main(files: list[str]) -> int:
     found = 0
     for name in files:
         for number, line in enumerate(pathlib.Path(name).read_text(encoding="utf-8").splitlines(), 1):
+            line = re.sub(r"`habits\b[^`]*`|^#+ habits\S*", "", line)  # a key
             for pattern, term in RETIRED.items():
                 for match in re.finditer(pattern, line, re.IGNORECASE):
                     print(f"{name}:{number}: “{match.group()}”; say: {term}")
                     found += 1
-    return 1 if found else 0
+    pages = [pathlib.Path(name).read_text(encoding="utf-8") for name in files]
+    return 1 if too_long(pages) or found else 0
 
 
 if __name__ == "__main__":
