@@ -187,10 +187,8 @@ void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<I
   if (train.cost_usd) *train.cost_usd *= longer;
 }
 
-void add_bill(const Scenario& scenario, Result& result) {
-  const Cluster& cluster = scenario.cluster;
+void set_length_interval(Result& result) {
   TrainResult& train = *result.train();
-  if (!train.time_to_train) return;
   // Both are spreads about a middle on a logarithmic scale, and independent.
   double shorter = std::log(train.step_time / result.uncertainty_low);
   double longer = std::log(result.uncertainty_high / train.step_time);
@@ -200,11 +198,19 @@ void add_bill(const Scenario& scenario, Result& result) {
     longer = std::hypot(longer, std::log(std::max(lengths.p95 / lengths.mean, 1.0)));
   }
   const double low = std::exp(-shorter), high = std::exp(longer);
-  TrainResult::Bill& bill = train.bill.emplace();
+  TrainResult::Bill& bill = train.bill ? *train.bill : train.bill.emplace();
   bill.shortest = *train.time_to_train * low;
   bill.longest = *train.time_to_train * high;
   if (train.cost_usd) bill.usd_low = *train.cost_usd * low, bill.usd_high = *train.cost_usd * high;
+}
+
+void add_bill(const Scenario& scenario, Result& result) {
+  const Cluster& cluster = scenario.cluster;
+  TrainResult& train = *result.train();
+  if (!train.time_to_train) return;
+  set_length_interval(result);
   if (!cluster.energy) return;
+  TrainResult::Bill& bill = *train.bill;
   const double useful = train.goodput ? train.goodput->simulated.shares.useful : 1.0;
   const double busy = useful * ((train.breakdown.compute + train.breakdown.optimizer) / train.step_time);
   const double drawn = scenario.calibration.power.static_share;

@@ -32,6 +32,9 @@ IntervalSearch search_interval(const Scenario& scenario, const Lifetime& life);
 void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<IntervalSearch> intervals,
                  Result& result);
 
+/// Sets the intervals of the training's length and cost from the step's. Requires time_to_train.
+void set_length_interval(Result& result);
+
 /// Fills TrainResult::bill, where the training's length is stated.
 ///
 /// A GPU draws its board's power while kernels run, and the static share of it (calibration, power.static_share) all

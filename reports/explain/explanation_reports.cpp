@@ -33,8 +33,8 @@ std::string diagnosis_text(const Explanation& e) {
     table.add_row(
         {f.question, percent_text(f.share), f.yes() ? "above" : "below", percent_text(f.limit), f.yes() ? "◄" : ""});
   }
-  return fmt::format("\nBottleneck: {}\n{}  Usual remedies: {}\n", e.bottleneck, table.text(2),
-                     wrap(e.advice, page_width() - 18, 18));
+  return fmt::format("\n{}\n{}  Usual remedies: {}\n", wrap("Bottleneck: " + e.bottleneck, page_width(), 2),
+                     table.text(2), wrap(e.advice, page_width() - 18, 18));
 }
 
 /// The fidelity of everything below, where it is not the scenario's.
@@ -97,7 +97,7 @@ std::string remedies_text(const Explanation& e) {
   bool helps = false;
   for (const WhatIf& r : e.remedies) {
     if (!r.result) {
-      impossible += fmt::format("    {}: {}\n", r.name, wrap(r.why_not, page_width() - 6, 6));
+      impossible += fmt::format("    {}\n", wrap(r.name + ": " + r.why_not, page_width() - 6, 6));
     } else if (r.speedup < 1.0 - least_change) {
       add(worse, fmt::format("{} ({})", r.name, signed_percent(r.speedup - 1.0)));
     } else if (r.speedup < 1.0 + least_change) {
@@ -156,6 +156,7 @@ std::string to_text(const Explanation& e) {
       fmt::format("{}  [{}]: {}", e.result.scenario, name(e.result.fidelity), format_seconds(e.result.time()));
   if (e.result.train()) head += fmt::format(", {} samples/s", format_count(e.result.train()->samples_per_second));
   const std::string failures = e.result.train() ? goodput_section(*e.result.train()) : "";
+  if (display_width(head) > static_cast<std::size_t>(page_width())) head = wrap(head, page_width(), 2);
   return head + "\n" + diagnosis_text(e) + path_text(e) + what_ifs_text(e) + spread_text(e) + sensitivity_text(e) +
          remedies_text(e) + servers_text(e) + failures;
 }

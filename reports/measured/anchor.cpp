@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "model/base/units.hpp"
+#include "model/job/training_outlook.hpp"
 #include "reports/measured/measured.hpp"
 
 namespace foretrain {
@@ -127,6 +128,7 @@ Result anchored(Result result, const Anchor& anchor, const std::string& source) 
   const double deviation = std::sqrt(part(1.0 - waiting, anchor.computing_variance) +
                                      part(waiting, anchor.network_variance) + square(anchor_scatter));
   result.set_uncertainty(std::expm1(nine_of_ten_normal * std::min(stated, deviation)));
+  if (result.train()->bill) set_length_interval(result);
   const auto note = [&](const char* name, double factor, double variance) {
     const std::string known = fmt::format("± {:.1f} %, from {}", std::sqrt(variance) * 100.0, source);
     result.provenance.push_back({name, factor, "", ConstantKind::measurement, known});

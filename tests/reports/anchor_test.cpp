@@ -57,6 +57,18 @@ TEST_CASE("Slower computing makes a step of one process as much longer, and one 
   }
 }
 
+TEST_CASE("The time to train of an anchored step has the step's interval") {
+  Result result = large_step();
+  result.train()->time_to_train = Seconds(1e6);
+  result.train()->bill.emplace();
+  result.set_uncertainty(0.5, 0.8);
+  const Result after = anchored(result, anchor_of({{1.2, 0.0, 0.0}}), "one run");
+  const TrainResult& train = *after.train();
+  CHECK(after.uncertainty_high / after.time() < 1.5);
+  CHECK(train.bill->longest / *train.time_to_train == Approx(after.uncertainty_high / after.time()));
+  CHECK(train.bill->shortest / *train.time_to_train == Approx(after.uncertainty_low / after.time()));
+}
+
 TEST_CASE("On a GPU kernels and their dispatch take longer") {
   const Scenario scenario = load_scenario("gpt2-xl-dgx-a100", {});
   const Result before = predict(scenario, Fidelity::estimate);
