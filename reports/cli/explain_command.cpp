@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "model/scenario/load/load.hpp"
-#include "reports/cli/told.hpp"
+#include "reports/cli/shared_reports.hpp"
 #include "reports/explain/link_use.hpp"
-#include "reports/explain/part_loss.hpp"
+#include "reports/explain/part_failure.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

@@ -7,7 +7,7 @@
 #include "model/scenario/load/checks.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/workload/build.hpp"
-#include "reports/cli/told.hpp"
+#include "reports/cli/shared_reports.hpp"
 
 namespace foretrain {
 

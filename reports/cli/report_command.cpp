@@ -4,9 +4,9 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
+#include "reports/cli/shared_reports.hpp"
 #include "reports/cli/sweep_merge.hpp"
 #include "reports/cli/sweep_table.hpp"
-#include "reports/cli/told.hpp"
 #include "reports/measured/measured.hpp"
 #include "reports/page/page.hpp"
 

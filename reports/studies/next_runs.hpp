@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "reports/studies/plan_odds.hpp"
+#include "reports/studies/plan_confidence.hpp"
 
 namespace foretrain {
 

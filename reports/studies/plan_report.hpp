@@ -11,8 +11,8 @@
 #include "model/planning/least_machines.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/result.hpp"
+#include "reports/studies/plan_confidence.hpp"
 #include "reports/studies/plan_limits.hpp"
-#include "reports/studies/plan_odds.hpp"
 
 namespace foretrain {
 
@@ -90,7 +90,7 @@ struct PlanReport {
 /// (1 to 5 %).
 inline constexpr double noise_of_runs = 0.015;
 
-/// Draws the plans (plan_odds.hpp); `effects` of each of them.
+/// Draws the plans (plan_confidence.hpp); `effects` of each of them.
 void set_odds(PlanReport& report, const std::vector<std::vector<Effect>>& effects);
 
 /// Sorts the ranked plans by what is expected of them, the simplest first of those that are as good as the best, finds

@@ -1,6 +1,6 @@
 // Numbers as people read them, and draws whose sums are known.
 #include "reports/print/number.hpp"
-#include "reports/studies/plan_odds.hpp"
+#include "reports/studies/plan_confidence.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

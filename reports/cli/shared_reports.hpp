@@ -1,4 +1,4 @@
-// What a subcommand says of a scenario, for others that say it, too.
+// Reports of subcommands that other subcommands print, too.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // What a search for plans aims at.
-#include "reports/cli/plan_aim.hpp"
+#include "reports/cli/plan_options.hpp"
 
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

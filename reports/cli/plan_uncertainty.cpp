@@ -1,4 +1,4 @@
-#include "reports/cli/effects.hpp"
+#include "reports/cli/plan_uncertainty.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "reports/cli/plan_aim.hpp"
+#include "reports/cli/plan_options.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/command.hpp"
-#include "reports/cli/told.hpp"
+#include "reports/cli/shared_reports.hpp"
 #include "reports/cli/vary.hpp"
 
 namespace foretrain {

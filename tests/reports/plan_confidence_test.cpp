@@ -1,6 +1,6 @@
 // Drawn plans: what is expected of them, which is best how often, and what choosing the least of many predictions
 // costs.
-#include "reports/studies/plan_odds.hpp"
+#include "reports/studies/plan_confidence.hpp"
 
 #include "model/scenario/load/load.hpp"
 #include "reports/explain/what_if.hpp"

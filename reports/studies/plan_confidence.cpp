@@ -1,4 +1,4 @@
-#include "reports/studies/plan_odds.hpp"
+#include "reports/studies/plan_confidence.hpp"
 
 #include <Eigen/Dense>
 #include <algorithm>

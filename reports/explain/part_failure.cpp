@@ -1,4 +1,4 @@
-#include "reports/explain/part_loss.hpp"
+#include "reports/explain/part_failure.hpp"
 
 #include <fmt/format.h>
 
