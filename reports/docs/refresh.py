@@ -139,7 +139,7 @@ def with_runs(program, template):
     def replayed(match):
         record = json.loads((ROOT / match[1]).read_text(encoding="utf-8"))
         measured, predicted = (in_words("time_s", value) for value in (record["step"]["median"], record["predicted_s"]))
-        return f"{measured} (then predicted: {predicted})"
+        return f"{measured} (blind prediction: {predicted})"
 
     return REPLAYED.sub(replayed, RAN.sub(text, template))
 
