@@ -17,6 +17,7 @@
 #include "model/job/job.hpp"
 #include "model/job/published_uncertainty.hpp"
 #include "model/planning/least_machines.hpp"
+#include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plan_options.hpp"
