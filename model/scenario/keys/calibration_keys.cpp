@@ -49,13 +49,13 @@ constexpr Key machine_calibration_keys[] = {
     {"base", named(Catalogue::calibration), "needed",
      "The calibration whose constants hold for all that was not fitted."},
     {"gpu", mapping(measured_gpu), "needed", "The GPU that was measured."},
-    {"node", text | mapping(node), "", "Measured machine (not read)."},
+    {"node", text | mapping(node), "", "Measured machine; not read."},
     {"constants", by_name(mapping(fitted_constant)), "needed", "The constants that were fitted, by name."},
     {"undetermined", text | list(text), "", "Constants that the measurements leave open; not read."},
     {"covariance", mapping(covariance), "none", "Uncertainty of fitted constants."},
     {"spread", by_name(number), "none", "Errors of the fit, by kind of operator."},
-    {"residuals", text, "", "All measurements with the fit (not read)."},
-    {"bars", text, "", "Validation of the fit (not read)."},
+    {"residuals", text, "", "All measurements with the fit; not read."},
+    {"bars", text, "", "Validation of the fit; not read."},
     {"provenance", text, "", "When and with what it was measured; not read."},
     {"measured_matmuls", list(mapping(measured_matmul)), "none", "Measured GEMMs."},
 };
@@ -63,9 +63,9 @@ constexpr Key machine_calibration_keys[] = {
 constexpr Key fitted_constant_keys[] = {
     {"value", a_constant, "needed", "The number, in the constant's unit."},
     {"kind", word<ConstantKind>, "needed", "Kind of source: measured, fitted or assumed."},
-    {"standard_error", number, "", "Uncertainty (not read)."},
-    {"published", number, "", "Value of the base (not read)."},
-    {"at_bound", flag, "", "The fit ended at a bound (not read)."},
+    {"standard_error", number, "", "Uncertainty; not read."},
+    {"published", number, "", "Value of the base; not read."},
+    {"at_bound", flag, "", "The fit ended at a bound; not read."},
     {"source", text, "needed", "The measurements behind it."},
 };
 
@@ -76,7 +76,7 @@ constexpr Key covariance_keys[] = {
 
 constexpr Key measured_gpu_keys[] = {
     {"name", text, "needed", "Its name in the catalogue."},
-    {"device", text, "", "Name by the driver (not read)."},
+    {"device", text, "", "Name by the driver; not read."},
     needed<&CalibratedGpu::compute_capability>("CUDA's number of its generation.", {.zero = Zero::refused}),
     member<&CalibratedGpu::memory_latency>("ns", "the catalogue's", "As measured."),
     member<&CalibratedGpu::l2_bandwidth>("TB/s", "the catalogue's", "As measured."),

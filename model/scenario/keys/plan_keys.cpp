@@ -296,7 +296,7 @@ constexpr Key bucket_rule_keys[] = {
     {"elements_per_rank", number, "none", "Bucket size in gradients per data-parallel rank."},
     {"first_bucket", quantity("MiB"), "as the others", "Size of the first bucket."},
     {"whole", word<BucketsWhole>, "never", "When all gradients form one bucket."},
-    {"source", text, "needed", "Source of the rule (not read)."},
+    {"source", text, "needed", "Source of the rule; not read."},
 };
 
 }  // namespace
