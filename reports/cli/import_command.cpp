@@ -34,7 +34,8 @@ std::string imported_logs(const std::vector<std::string>& files, const ImportInp
     } catch (const ScenarioError& error) {
       why = error.what();
     }
-    if (run.scenario.empty()) warn(fmt::format("{}: no scenario: {}; --base SCENARIO says what was trained", file, why));
+    if (run.scenario.empty())
+      warn(fmt::format("{}: no scenario: {}; --base SCENARIO says what was trained", file, why));
   }
   std::string table = log_table(runs, options.scenario, options.overrides);
   if (scenario_output.empty()) return table;
@@ -58,7 +59,9 @@ void add_import(CLI::App& app, ExitStatus& status) {
     const bool compares = importer.word == "kineto", logs = importer.word == "log";
     CLI::App* kind =
         command->add_subcommand(std::string(importer.word), fmt::format("{}: {}", importer.becomes, importer.reads));
-    kind->add_option("FILE", options->files, std::string(importer.reads))->required()->expected(1, logs ? most_logs : 1);
+    kind->add_option("FILE", options->files, std::string(importer.reads))
+        ->required()
+        ->expected(1, logs ? most_logs : 1);
     add_text(*kind, "-o,--output", options->output, "FILE",
              fmt::format("where {} goes, instead of to the screen", importer.becomes));
     add_overrides(*kind, options->input.overrides);

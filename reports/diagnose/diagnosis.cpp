@@ -114,8 +114,8 @@ class Causes {
     if (row.form == CauseForm::setting) return cause;
     const bool of_cards = row.form == CauseForm::nics;
     cause.share = of_cards ? static_cast<double>(cards_left(share)) / cards() : share;
-    const std::string left = of_cards ? fmt::format("{} of {}", cards_left(share), cards())
-                                      : fmt::format("{:.0f} %", share * 100.0);
+    const std::string left =
+        of_cards ? fmt::format("{} of {}", cards_left(share), cards()) : fmt::format("{:.0f} %", share * 100.0);
     cause.size = fmt::format(fmt::runtime(row.size), left);
     return cause;
   }
@@ -196,7 +196,8 @@ bool changes_training(const WhatIf& change) {
   });
 }
 
-/// What helps most from that state without another training or other hardware; the end of the cause is one of the changes.
+/// What helps most from that state without another training or other hardware; the end of the cause is one of the
+/// changes.
 std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Scenario& scenario, const Result& expected,
                                      const Reload& reload, Fidelity fidelity) {
   constexpr std::size_t shown = 3;

@@ -17,7 +17,7 @@ constexpr std::size_t shown_causes = 6;
 
 std::string verdict_of(const StepDiagnosis& d) {
   const double difference = d.measured / d.expected - 1.0;
-  const std::string where = d.within()               ? "within the interval: no cause is needed"
+  const std::string where = d.within()                ? "within the interval: no cause is needed"
                             : d.measured > d.expected ? "slower than the interval"
                                                       : "faster than the interval: the scenario is another run's";
   return fmt::format("{} ({})", signed_percent(difference), where);
@@ -99,8 +99,10 @@ std::string to_json(const StepDiagnosis& d) {
   }
   json["changes"] = nlohmann::json::array();
   for (const StepChange& change : d.changes) {
-    json["changes"].push_back(
-        {{"name", change.name}, {"set", change.overrides}, {"speedup", change.speedup}, {"step_s", change.step.value()}});
+    json["changes"].push_back({{"name", change.name},
+                               {"set", change.overrides},
+                               {"speedup", change.speedup},
+                               {"step_s", change.step.value()}});
   }
   return json.dump(2);
 }

@@ -34,6 +34,17 @@ std::string_view without_prefix(std::string_view line) {
   return line;
 }
 
+/// What the table calls an argument, and the option that it is of; inverse: one that turns it off.
+struct ArgumentName {
+  std::string_view table, option;
+  bool inverse;
+};
+constexpr ArgumentName argument_names[] = {
+    {"gradient_accumulation_fusion", "no_gradient_accumulation_fusion", true},
+    {"add_bias_linear", "disable_bias_linear", true},
+    {"padded_vocab_size", "vocab_size", false},
+    {"virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank", false}};
+
 /// "  num_layers ............ 24" between the lines around Megatron's arguments, in the words of its command line.
 /// What is off or absent is left out, and what has a meaning with experts alone where there are none.
 std::vector<ForeignSetting> megatron_arguments(const ImportInput& input, std::size_t begin) {
@@ -43,16 +54,18 @@ std::vector<ForeignSetting> megatron_arguments(const ImportInput& input, std::si
   for (const std::string& line : split(std::string_view(input.text).substr(begin), '\n')) {
     if (line.find("end of arguments") != std::string::npos) break;
     const SourcePosition where{input.file, line_number++, 1};
-    const std::size_t dots = line.find(" ..");
-    if (dots == std::string::npos) continue;
-    std::string key = split_words(line.substr(0, dots)).back();
-    std::string value(trim(std::string_view(line).substr(line.find_first_not_of(" .", dots))));
+    const std::size_t dots = line.find(" .."), begin_of_value = line.find_first_not_of(" .", dots);
+    const std::vector<std::string> before = split_words(line.substr(0, dots));
+    if (dots == std::string::npos || begin_of_value == std::string::npos || before.empty()) continue;
+    std::string key = before.back(), value(trim(std::string_view(line).substr(begin_of_value)));
     if (value.starts_with("['") && value.ends_with("']")) value = value.substr(2, value.size() - 4);
-    if (value == "False" && key == "gradient_accumulation_fusion") key = "no-" + key, value = "True";
-    if (value == "False" && key == "add_bias_linear") key = "disable_bias_linear", value = "True";
+    for (const auto& [from, to, inverse] : argument_names) {
+      if (key != from) continue;
+      key = to;
+      if (inverse) value = value == "False" ? "True" : "False";
+      break;
+    }
     if (value == "None" || value == "False") continue;
-    if (key == "padded_vocab_size") key = "vocab_size";
-    if (key == "virtual_pipeline_model_parallel_size") key = "num_virtual_stages_per_pipeline_rank";
     std::ranges::replace(key, '_', '-');
     experts = experts || key == "num-experts";
     if (key == "world-size") {
@@ -60,7 +73,8 @@ std::vector<ForeignSetting> megatron_arguments(const ImportInput& input, std::si
       const int gpus = number_behind("n" + value, "n").value_or(0);
       if (gpus > usual && gpus % usual != 0) continue;
       settings.push_back({"--nproc-per-node", std::to_string(std::min(gpus, usual)), where});
-      key = "nnodes", value = std::to_string(std::max(gpus / usual, 1));
+      key = "nnodes";
+      value = std::to_string(std::max(gpus / usual, 1));
     }
     settings.push_back({"--" + key, value == "True" ? "" : value, where});
   }
@@ -129,14 +143,17 @@ std::vector<std::pair<std::string, std::string>> cells_of(const LoggedRun& run, 
     const Override override = parse_override(text);
     cells.emplace_back(override.key, std::string(trim(override.value)));
   }
-  const auto* const column = std::ranges::find(log_columns, run.quantity, &std::pair<LogQuantity, MeasuredQuantity>::first);
-  cells.emplace_back(fmt::format("measured.{}", name(column->second)),
-                     run.quantity == LogQuantity::time ? fmt::format("{:.6g} s", run.median)
-                                                       : fmt::format("{:.6g}", run.median));
+  const auto* const column =
+      std::ranges::find(log_columns, run.quantity, &std::pair<LogQuantity, MeasuredQuantity>::first);
+  cells.emplace_back(fmt::format("measured.{}", name(column->second)), run.quantity == LogQuantity::time
+                                                                           ? fmt::format("{:.6g} s", run.median)
+                                                                           : fmt::format("{:.6g}", run.median));
   if (run.memory) cells.emplace_back("measured.memory_per_gpu", fmt::format("{:.0f} B", *run.memory));
   cells.emplace_back("source", fmt::format("{} log {}: median of {}", run.format, file_stem(named_file), run.text()));
   return cells;
 }
+
+bool is_measured(const std::string& column) { return column.starts_with("measured."); }
 
 }  // namespace
 
@@ -162,13 +179,12 @@ std::string log_table(std::span<const LoggedRun> runs, const std::string& base,
   for (const LoggedRun& run : runs) {
     rows.push_back(cells_of(run, base, overrides));
     for (const auto& [key, value] : rows.back()) {
-      const bool last = key == "source" || key.starts_with("measured.");
-      const auto place = last ? header.end() : std::ranges::find_if(header, [](const std::string& column) {
-        return column == "source" || column.starts_with("measured.");
-      });
-      if (std::ranges::find(header, key) == header.end()) header.insert(place, key);
+      if (key == "source" || std::ranges::find(header, key) != header.end()) continue;
+      const auto measured = std::ranges::find_if(header, is_measured);
+      header.insert(is_measured(key) ? header.end() : measured, key);
     }
   }
+  header.emplace_back("source");
   if (base.empty()) std::erase(header, "base");
   std::string text = csv_line(header) + "\n";
   for (const auto& cells : rows) {

@@ -70,7 +70,8 @@ std::optional<LogNumber> figure_in(std::string_view text) {
   }
   LogNumber figure;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), figure.value);
-  if (error != std::errc() || stop != digits.data() + digits.size() || !std::isfinite(figure.value)) return std::nullopt;
+  if (error != std::errc() || stop != digits.data() + digits.size() || !std::isfinite(figure.value))
+    return std::nullopt;
   figure.rest = text.substr(end);
   static constexpr std::string_view letters = "KMB";
   const bool has_letter = !figure.rest.empty() && letters.find(figure.rest[0]) != std::string_view::npos;
@@ -90,6 +91,7 @@ class LogReader {
   void read(const std::string& line) {
     for (const PauseRow& row : pause_rows) {
       if (line.find(row.text) == std::string::npos) continue;
+      end_step();
       pause_ = row.kind;
       return;
     }
@@ -269,9 +271,10 @@ LoggedRun read_training_log(const ImportInput& input) {
     best = std::move(run);
   }
   if (most.empty()) {
-    throw ScenarioError({input.file, 0, 0}, "", "no line tells how long a step took",
-                        "a log of Megatron-LM, NeMo, torchtitan, DeepSpeed, Hugging Face's Trainer, nanotron, Composer, "
-                        "Lightning or MLPerf, with its throughput");
+    throw ScenarioError(
+        {input.file, 0, 0}, "", "no line tells how long a step took",
+        "a log of Megatron-LM, NeMo, torchtitan, DeepSpeed, Hugging Face's Trainer, nanotron, Composer, "
+        "Lightning or MLPerf, with its throughput");
   }
   best.file = input.file;
   set_times(best, most);

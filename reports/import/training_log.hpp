@@ -38,11 +38,11 @@ struct LoggedStep {
 /// Steps of a log without those that say little of the training's speed.
 struct LoggedRun {
   std::string file, format;
-  LogQuantity quantity = LogQuantity::time;  ///< time or a rate
-  double median = 0.0;                       ///< s or 1/s
-  double slowest_tenth = 0.0;                ///< P90 of times, P10 of rates
-  double spread = 0.0;                       ///< distance of the quartiles over the median
-  std::size_t steps = 0;                     ///< that count
+  LogQuantity quantity = LogQuantity::time;                 ///< time or a rate
+  double median = 0.0;                                      ///< s or 1/s
+  double slowest_tenth = 0.0;                               ///< P90 of times, P10 of rates
+  double spread = 0.0;                                      ///< distance of the quartiles over the median
+  std::size_t steps = 0;                                    ///< that count
   std::size_t warm_up = 0, evaluation = 0, checkpoint = 0;  ///< that do not
   std::optional<double> memory;                             ///< reserved on the GPU of the log, at most, in bytes
   std::string scenario;                                     ///< of scenario_at_head(), where it is asked for

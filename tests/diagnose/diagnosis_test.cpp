@@ -89,8 +89,7 @@ TEST_CASE("a cause that is stated by overrides is among the first, with its size
 TEST_CASE("a resource that is slower than stated is among the first, with its speed") {
   const Scenario whole = reload_of(between_nodes)({});
   check_found(between_nodes, step_of(with_speed(whole, "GPU compute", 0.7)), "GPU clock lowered", 0.7);
-  check_found(between_nodes, step_of(with_speed(whole, "network bandwidth", 0.2)), "thin uplink, other traffic",
-              0.2);
+  check_found(between_nodes, step_of(with_speed(whole, "network bandwidth", 0.2)), "thin uplink, other traffic", 0.2);
   const Scenario launched = reload_of(small_batches)({});
   check_found(small_batches, step_of(with_speed(launched, "kernel dispatch on the CPU", 0.5)), "host-bound launches",
               0.5);
@@ -129,11 +128,12 @@ TEST_CASE("changes start from the likeliest cause, whose end brings the expected
   const Seconds expected = step_of(reload_of(between_nodes)({}));
   const StepDiagnosis diagnosis = diagnosis_of(between_nodes, expected * 1.8);
   REQUIRE(diagnosis.changes.size() == 3);
-  const std::string wanted = "fix: " + diagnosis.causes.front().name;
-  const auto undone = std::ranges::find(diagnosis.changes, wanted, &StepChange::name);
+  const StepCause& likely = diagnosis.causes.front();
+  const auto undone = std::ranges::find(diagnosis.changes, "fix: " + likely.name, &StepChange::name);
   REQUIRE(undone != diagnosis.changes.end());
-  CHECK(undone->step / expected == Approx(1.0).margin(0.02));
-  CHECK(undone->speedup == Approx(1.8).margin(0.04));
+  CHECK(undone->speedup == Approx(likely.step / expected));
+  CHECK(undone->step / diagnosis.measured == Approx(expected / likely.step));
+  for (const StepChange& change : diagnosis.changes) CHECK(change.step < diagnosis.measured);
 }
 
 TEST_CASE("a diagnosis has at most 40 lines of 80 columns, and JSON with a command for each cause") {
