@@ -11,8 +11,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr int most_logs = 10'000;
-
 ImportInput input_of(const std::string& file, const ImportInput& options) {
   ImportInput input = options;
   input.file = file;
@@ -61,7 +59,7 @@ void add_import(CLI::App& app, ExitStatus& status) {
         command->add_subcommand(std::string(importer.word), fmt::format("{}: {}", importer.becomes, importer.reads));
     kind->add_option("FILE", options->files, std::string(importer.reads))
         ->required()
-        ->expected(1, logs ? most_logs : 1);
+        ->expected(logs ? -1 : 1);
     add_text(*kind, "-o,--output", options->output, "FILE",
              fmt::format("where {} goes, instead of to the screen", importer.becomes));
     add_overrides(*kind, options->input.overrides);

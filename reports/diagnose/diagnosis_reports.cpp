@@ -14,6 +14,9 @@ namespace foretrain {
 namespace {
 
 constexpr std::size_t shown_causes = 6;
+constexpr double least_likelihood = 0.01;  ///< of what is shown behind the first
+
+std::string whole_percent(double share) { return fmt::format("{:.0f} %", share * 100.0); }
 
 std::string verdict_of(const StepDiagnosis& d) {
   const double difference = d.measured / d.expected - 1.0;
@@ -28,14 +31,14 @@ std::string causes_text(const StepDiagnosis& d, std::size_t shown) {
   for (std::size_t i = 0; i < shown; ++i) {
     const StepCause& cause = d.causes[i];
     table.add_row({std::to_string(i + 1), cause.name, cause.size, format_seconds(cause.step),
-                   percent_text(cause.explained), percent_text(cause.likelihood)});
+                   whole_percent(cause.explained), whole_percent(cause.likelihood)});
   }
   double others = 0.0;
   for (std::size_t i = shown; i < d.causes.size(); ++i) others += d.causes[i].likelihood;
   if (shown < d.causes.size()) {
-    table.add_row({"", fmt::format("{} others (--json)", d.causes.size() - shown), "", "", "", percent_text(others)});
+    table.add_row({"", fmt::format("{} others (--json)", d.causes.size() - shown), "", "", "", whole_percent(others)});
   }
-  table.add_row({"", "none: the prediction is off", "", format_seconds(d.expected), "", percent_text(d.none)});
+  table.add_row({"", "none: the prediction is off", "", format_seconds(d.expected), "", whole_percent(d.none)});
   return table.text(page_indent);
 }
 
@@ -58,7 +61,8 @@ std::string to_text(const StepDiagnosis& d) {
   table.add_row({"Measured", fmt::format("{}, {}", format_seconds(d.measured), verdict_of(d))});
   if (!d.source.empty()) table.add_row({"", d.source});
   text += table.text(page_indent);
-  const std::size_t shown = std::min(shown_causes, d.causes.size());
+  std::size_t shown = std::min(shown_causes, d.causes.size());
+  while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
     text += "\nSingle causes, each predicted at the size that fits best\n" + causes_text(d, shown);
     text += "\nTell them apart\n" + commands_text(d, shown);

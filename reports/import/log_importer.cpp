@@ -153,6 +153,15 @@ std::vector<std::pair<std::string, std::string>> cells_of(const LoggedRun& run, 
   return cells;
 }
 
+/// `end`: of what announces the settings.
+std::string scenario_of_head(const ImportInput& input, HeadTool tool, std::size_t end) {
+  if (tool == HeadTool::deepspeed) return import_deepspeed(json_at(input, end - 1));
+  const bool megatron = tool == HeadTool::megatron;
+  Settings settings = megatron ? Settings(megatron_arguments(input, end)) : torchtitan_arguments(input, end - 1);
+  settings.ignore("");  // hundreds of defaults, which say nothing
+  return megatron ? megatron_scenario(input, std::move(settings)) : torchtitan_scenario(input, std::move(settings));
+}
+
 bool is_measured(const std::string& column) { return column.starts_with("measured."); }
 
 }  // namespace
@@ -161,13 +170,10 @@ std::string scenario_at_head(const ImportInput& input) {
   for (const HeadRow& row : head_rows) {
     const std::size_t place = input.text.find(row.text);
     if (place == std::string::npos) continue;
-    const std::size_t end = place + row.text.size();
-    if (row.tool == HeadTool::deepspeed) return import_deepspeed(json_at(input, end - 1));
-    Settings settings = row.tool == HeadTool::megatron ? Settings(megatron_arguments(input, end))
-                                                       : torchtitan_arguments(input, end - 1);
-    settings.ignore("");  // hundreds of defaults, which say nothing
-    return row.tool == HeadTool::megatron ? megatron_scenario(input, std::move(settings))
-                                          : torchtitan_scenario(input, std::move(settings));
+    std::string scenario = scenario_of_head(input, row.tool, place + row.text.size());
+    const std::size_t kind = scenario.find(name(row.tool));  // "# Written by `foretrain import megatron …"
+    if (kind != std::string::npos) scenario.replace(kind, name(row.tool).size(), "log");
+    return scenario;
   }
   return "";
 }
