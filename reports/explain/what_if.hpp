@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/result.hpp"
@@ -27,6 +28,12 @@ inline constexpr double resource_scale = 1.1;
 
 /// Every resource that the scenario has, by itself: first faster, then slower, two entries of one name.
 std::vector<WhatIf> scaled_resources(const Scenario& scenario);
+
+/// What a data loader does to samples: one of scaled_resources(), where the scenario has a loader.
+inline constexpr const char* sample_preprocessing = "sample preprocessing";
+
+/// The scenario with a resource, by its name there, so many times as fast. Throws InternalError for another name.
+Scenario with_speed(const Scenario& scenario, std::string_view resource, double speed);
 
 /// Nine of ten normal deviates lie within so many standard deviations.
 inline constexpr double ninth = 1.6449;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/job/job.hpp"
 #include "reports/explain/what_if.hpp"
 
@@ -138,7 +139,16 @@ std::vector<WhatIf> scaled_resources(const Scenario& scenario) {
   };
   for (const ScaledResource& resource : resources) add(resource.name, resource.scale);
   Scenario copy = scenario;
-  if (loader_of(copy) != nullptr) add("sample preprocessing", scale_loading);
+  if (loader_of(copy) != nullptr) add(sample_preprocessing, scale_loading);
+  return scaled;
+}
+
+Scenario with_speed(const Scenario& scenario, std::string_view resource, double speed) {
+  Scenario scaled = scenario;
+  const auto* const found = std::ranges::find(resources, resource, &ScaledResource::name);
+  const bool loads = resource == sample_preprocessing && loader_of(scaled) != nullptr;
+  if (found == resources.end() && !loads) throw InternalError("no resource of that name");
+  loads ? scale_loading(scaled, speed) : found->scale(scaled, speed);
   return scaled;
 }
 

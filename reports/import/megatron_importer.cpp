@@ -7,6 +7,7 @@
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/shell_arguments.hpp"
+#include "reports/import/training_log.hpp"
 
 namespace foretrain {
 
@@ -219,7 +220,10 @@ void set_length(Settings& settings, Draft& draft) {
 
 std::string import_megatron(const ImportInput& input) {
   require_config_text(input);
-  Settings settings(shell_arguments(input.text, input.file));
+  return megatron_scenario(input, Settings(shell_arguments(input.text, input.file)));
+}
+
+std::string megatron_scenario(const ImportInput& input, Settings settings) {
   if (first_of(settings, {"--num-layers", "--encoder-num-layers"}) == nullptr) {
     throw ScenarioError({input.file, 0, 0}, "--num-layers", "this argument is missing", "Megatron-LM's arguments");
   }

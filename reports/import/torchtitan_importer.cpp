@@ -9,8 +9,18 @@
 #include "model/scenario/catalogue.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/settings.hpp"
+#include "reports/import/training_log.hpp"
 
 namespace foretrain {
+
+std::string torchtitan_name_of_today(std::string key) {
+  static constexpr std::pair<std::string_view, std::string_view> renamed[] = {
+#define RENAMED(before, now) {before, now},
+#include "reports/import/settings.def"
+  };
+  const auto row = std::ranges::find(renamed, key, &std::pair<std::string_view, std::string_view>::first);
+  return row == std::end(renamed) ? std::move(key) : std::string(row->second);
+}
 
 namespace {
 
@@ -25,15 +35,6 @@ SourcePosition toml_position(const toml::source_region& source, const std::strin
   return {file, static_cast<int>(source.begin.line), static_cast<int>(source.begin.column)};
 }
 
-std::string name_of_today(std::string key) {
-  static constexpr std::pair<std::string_view, std::string_view> renamed[] = {
-#define RENAMED(before, now) {before, now},
-#include "reports/import/settings.def"
-  };
-  const auto row = std::ranges::find(renamed, key, &std::pair<std::string_view, std::string_view>::first);
-  return row == std::end(renamed) ? std::move(key) : std::string(row->second);
-}
-
 void add_toml(const toml::table& table, const std::string& path, const std::string& file,
               std::vector<ForeignSetting>& settings) {
   for (const auto& [key, value] : table) {
@@ -41,7 +42,7 @@ void add_toml(const toml::table& table, const std::string& path, const std::stri
     if (const toml::table* inner = value.as_table()) {
       add_toml(*inner, name, file, settings);
     } else {
-      settings.push_back({name_of_today(name), toml_text(value), toml_position(key.source(), file), name});
+      settings.push_back({torchtitan_name_of_today(name), toml_text(value), toml_position(key.source(), file), name});
     }
   }
 }
@@ -177,7 +178,10 @@ void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t shar
 
 std::string import_torchtitan(const ImportInput& input) {
   require_config_text(input);
-  Settings settings(toml_settings(input));
+  return torchtitan_scenario(input, Settings(toml_settings(input)));
+}
+
+std::string torchtitan_scenario(const ImportInput& input, Settings settings) {
   Draft draft(input);
   draft.set("name", file_stem(input), draft.nowhere(), "");
   const auto degree = [&](const std::string& of) {

@@ -39,3 +39,20 @@ TEST_CASE("a file that is none of its kind, or is missing, ends with status 2 an
   CHECK(run_program({"import", "kineto", folder.file("nothing.json")}).status == 2);
   CHECK(run_program({"import", "kineto", folder.file("broken.json.gz", "\x1f\x8b\x08 no gzip")}).status == 2);
 }
+
+TEST_CASE("a log becomes a table that is validated, a scenario, and causes of its slow step") {
+  const TemporaryFolder folder;
+  const std::string log = samples + "log_megatron.txt", table = folder.file("runs.csv"), run = folder.file("run.yaml");
+  output_of({"import", "log", log, log, "-o", table, "--write-scenario", run});
+  const auto validated = run_program({"validate", "--cases", table, "--fidelity", "estimate"});
+  CHECK(validated.status == 0);
+  check_has(validated.output, {"runs   2"});
+  check_has(words_of(output_of({"diagnose", run, "--log", log})),
+            {"Measured 1.01 s", "median of 2 steps (1 warm-up, 1 behind evaluation left out)", "one slow GPU",
+             "nvidia-smi", "fix: "});
+  check_has(output_of({"diagnose", run, "--measured", "1.01 s", "--json"}), {"\"measured_s\": 1.01", "\"command\""});
+  check_refused({"diagnose", run}, {"--measured", "--log"});
+  check_refused({"diagnose", run, "--measured", "3"}, {"--measured 3", "no unit"});
+  check_refused({"diagnose", run, "--measured", "0 s"}, {"not above zero"});
+  check_refused({"import", "log", run}, {"no line tells how long a step took"});
+}

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/base/error.hpp"
+#include "model/base/units.hpp"
+#include "model/scenario/load/load.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/diagnose/diagnosis.hpp"
+#include "reports/import/training_log.hpp"
+#include "sim/simulate.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct DiagnoseOptions {
+  std::string file, measured, log;
+  std::vector<std::string> overrides;
+  Fidelity fidelity = Fidelity::flows;
+  bool json = false;
+};
+
+/// The time of a step, said in a log by itself or as a rate of what the scenario trains.
+Seconds step_of_log(const LoggedRun& run, const Scenario& scenario, Fidelity fidelity) {
+  if (run.quantity == LogQuantity::time) return Seconds(run.median);
+  const Result result = predict(scenario, fidelity, Detail::numbers);
+  const TrainResult* train = result.train();
+  if (train == nullptr) throw UsageError("a log's rate says a step's time in scenarios that train alone");
+  const double rate = run.quantity == LogQuantity::samples_per_second  ? train->samples_per_second
+                      : run.quantity == LogQuantity::tokens_per_second ? train->tokens_per_second
+                                                                       : train->tokens_per_second_per_gpu;
+  if (!(rate > 0.0)) throw UsageError(run.file + ": a log of tokens, and a scenario without any");
+  return result.time() * (rate / run.median);
+}
+
+Seconds parsed_time(const std::string& text) {
+  try {
+    const auto time = parse_quantity<Seconds>(text);
+    if (time > Seconds(0.0)) return time;
+  } catch (const UnitError& error) {
+    throw UsageError(fmt::format("--measured {}: {}; {}", text, error.got(), error.expected()));
+  }
+  throw UsageError(fmt::format("--measured {}: not above zero; the time of a step, such as '2.1 s'", text));
+}
+
+ExitStatus run(const DiagnoseOptions& options) {
+  if (options.measured.empty() == options.log.empty()) {
+    throw UsageError("diagnose takes the measured step from --measured '2.1 s' or from --log FILE");
+  }
+  const std::vector<std::string> overrides = planned_overrides(options.file, options.overrides, options.fidelity);
+  const Reload reload = [&](const std::vector<std::string>& further) {
+    std::vector<std::string> all = overrides;
+    all.insert(all.end(), further.begin(), further.end());
+    return load_scenario(options.file, all);
+  };
+  const Scenario scenario = reload({});
+  std::ranges::for_each(scenario.assumed, warn);
+  const Fidelity fidelity = what_if_fidelity(scenario, options.fidelity);
+  StepDiagnosis diagnosis;
+  if (options.log.empty()) {
+    diagnosis = diagnose_step(scenario, reload, parsed_time(options.measured), fidelity);
+  } else {
+    ImportInput input;
+    input.file = options.log;
+    input.text = read_imported_file(options.log);
+    const LoggedRun log = read_training_log(input);
+    const double tenth = log.slowest_tenth / log.median;
+    const std::optional<double> varies =
+        log.steps > 3 ? std::optional(log.quantity == LogQuantity::time ? tenth : 1.0 / tenth) : std::nullopt;
+    diagnosis = diagnose_step(scenario, reload, step_of_log(log, scenario, fidelity), fidelity, varies);
+    diagnosis.source = fmt::format("{} log, median of {}", log.format, log.text());
+  }
+  options.json ? print(to_json(diagnosis) + "\n") : print_page(to_text(diagnosis));
+  return ExitStatus::success;
+}
+
+}  // namespace
+
+void add_diagnose(CLI::App& app, ExitStatus& status) {
+  auto [command, options] = add_command<DiagnoseOptions>(
+      app, "diagnose", "why a measured step is slower than predicted: single causes, and what tells them apart", status,
+      run);
+  command.add_option("FILE", options.file, "a scenario file, or a name from `foretrain scenarios list`")->required();
+  add_text(command, "--measured", options.measured, "TIME", "the time of a step, such as '2.1 s'");
+  add_text(command, "--log", options.log, "LOG", "the trainer's log, as `import log` reads it");
+  add_fidelity(command, options.fidelity);
+  add_overrides(command, options.overrides);
+  command.add_flag("--json", options.json, "for programs, with all causes");
+}
+
+}  // namespace foretrain

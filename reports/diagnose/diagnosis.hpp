@@ -1,0 +1,55 @@
+// A measured step beside its prediction, and which single cause would explain the difference.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/result.hpp"
+#include "reports/explain/what_if.hpp"
+
+namespace foretrain {
+
+/// A cause at the size that explains the measured step best.
+struct StepCause {
+  std::string name, size = {};              ///< "one slow GPU", "GPU at 71 %"; a setting has no size
+  std::optional<double> share = {};         ///< the size: what is left of a speed, a bandwidth, a number of cards
+  std::vector<std::string> overrides = {};  ///< as for --set, where the cause can be stated so
+  Seconds step = {};                        ///< predicted with the cause
+  double explained = 0.0;                   ///< share of the difference between measured and expected
+  double likelihood = 0.0;                  ///< of all causes, and of none
+  std::string command = {}, look_at = {};
+};
+
+/// What the measured step would become; `without` the likeliest cause, or by one change of remedies().
+struct StepChange {
+  std::string name;
+  std::vector<std::string> overrides;
+  Seconds step;
+  double speedup = 1.0;
+};
+
+struct StepDiagnosis {
+  std::string scenario;
+  Seconds measured, expected, low, high;  ///< the 90 % interval of the prediction
+  std::string source = {};                ///< where the measured step is from; may be empty
+  double none = 1.0;                      ///< likelihood that the prediction is as far off, and there is no cause
+  std::vector<StepCause> causes = {};     ///< likeliest first
+  std::vector<StepChange> changes = {};   ///< three, greatest gain first, from the state with the likeliest cause
+  [[nodiscard]] bool within() const { return measured >= low && measured <= high; }
+};
+
+/// Predicts each cause of causes.def by itself and finds the size that gives the measured step. The likelihood is
+/// proportional to how often the cause is met, how usual its size is, and how near the predicted step then is to the
+/// measured one, as normal in the logarithm with the prediction's interval; all with "none" sum to 1. `varies`: P90 of
+/// the measured steps over their median, from a log: steps that vary speak for the loader, one part or others' traffic.
+/// Throws as predict does for the scenario itself.
+StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, Seconds measured, Fidelity fidelity,
+                            std::optional<double> varies = std::nullopt);
+
+/// At most 40 lines, ending in a line end.
+std::string to_text(const StepDiagnosis& diagnosis);
+std::string to_json(const StepDiagnosis& diagnosis);
+
+}  // namespace foretrain

@@ -1,0 +1,114 @@
+// A diagnosis as text and JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/base/format.hpp"
+#include "reports/diagnose/diagnosis.hpp"
+#include "reports/print/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::size_t shown_causes = 6;
+constexpr double least_likelihood = 0.01;  ///< of what is shown behind the first
+
+std::string whole_percent(double share) { return fmt::format("{:.0f} %", share * 100.0); }
+
+std::string verdict_of(const StepDiagnosis& d) {
+  const double difference = d.measured / d.expected - 1.0;
+  const std::string where = d.within()                ? "within the interval: no cause is needed"
+                            : d.measured > d.expected ? "slower than the interval"
+                                                      : "faster than the interval: the scenario is another run's";
+  return fmt::format("{} ({})", signed_percent(difference), where);
+}
+
+std::string causes_text(const StepDiagnosis& d, std::size_t shown) {
+  TextTable table("rllrrr", {"", "cause", "size", "step", "explains", "likelihood"});
+  for (std::size_t i = 0; i < shown; ++i) {
+    const StepCause& cause = d.causes[i];
+    table.add_row({std::to_string(i + 1), cause.name, cause.size, format_seconds(cause.step),
+                   whole_percent(cause.explained), whole_percent(cause.likelihood)});
+  }
+  double others = 0.0;
+  for (std::size_t i = shown; i < d.causes.size(); ++i) others += d.causes[i].likelihood;
+  if (shown < d.causes.size()) {
+    table.add_row({"", fmt::format("{} others (--json)", d.causes.size() - shown), "", "", "", whole_percent(others)});
+  }
+  table.add_row({"", "none: the prediction is off", "", format_seconds(d.expected), "", whole_percent(d.none)});
+  return table.text(page_indent);
+}
+
+std::string commands_text(const StepDiagnosis& d, std::size_t shown) {
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += fmt::format("  {}  {}\n", i + 1, d.causes[i].command);
+    text += fmt::format("     {}\n", wrap(d.causes[i].look_at, page_width() - 5, 5));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const StepDiagnosis& d) {
+  std::string text = fmt::format("{}\n", d.scenario);
+  TextTable table("ll");
+  table.add_row({"Expected", fmt::format("{}, 90 % interval {}–{}", format_seconds(d.expected), format_seconds(d.low),
+                                         format_seconds(d.high))});
+  table.add_row({"Measured", fmt::format("{}, {}", format_seconds(d.measured), verdict_of(d))});
+  if (!d.source.empty()) table.add_row({"", d.source});
+  text += table.text(page_indent);
+  std::size_t shown = std::min(shown_causes, d.causes.size());
+  while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
+  if (shown > 0) {
+    text += "\nSingle causes, each predicted at the size that fits best\n" + causes_text(d, shown);
+    text += "\nTell them apart\n" + commands_text(d, shown);
+  }
+  if (!d.changes.empty()) {
+    const bool slow = d.measured > d.high && shown > 0;
+    text += slow ? fmt::format("\nSame training, what buys most if it is {}\n", d.causes.front().name)
+                 : "\nSame training, what buys most\n";
+    TextTable changes("lrr", {"change", "speed-up", "step time"});
+    for (const StepChange& change : d.changes) {
+      changes.add_row({change.name, signed_percent(change.speedup - 1.0), format_seconds(change.step)});
+    }
+    text += changes.text(page_indent);
+  }
+  return text;
+}
+
+std::string to_json(const StepDiagnosis& d) {
+  nlohmann::ordered_json json;
+  json["scenario"] = d.scenario;
+  json["measured_s"] = d.measured.value();
+  json["expected_s"] = d.expected.value();
+  json["low_s"] = d.low.value();
+  json["high_s"] = d.high.value();
+  json["within"] = d.within();
+  if (!d.source.empty()) json["source"] = d.source;
+  json["likelihood_of_none"] = d.none;
+  json["causes"] = nlohmann::json::array();
+  for (const StepCause& cause : d.causes) {
+    nlohmann::ordered_json one = {{"name", cause.name}, {"step_s", cause.step.value()}};
+    if (cause.share) one["size"] = *cause.share;
+    if (!cause.overrides.empty()) one["set"] = cause.overrides;
+    one["explained"] = cause.explained;
+    one["likelihood"] = cause.likelihood;
+    one["command"] = cause.command;
+    one["look_at"] = cause.look_at;
+    json["causes"].push_back(std::move(one));
+  }
+  json["changes"] = nlohmann::json::array();
+  for (const StepChange& change : d.changes) {
+    json["changes"].push_back({{"name", change.name},
+                               {"set", change.overrides},
+                               {"speedup", change.speedup},
+                               {"step_s", change.step.value()}});
+  }
+  return json.dump(2);
+}
+
+}  // namespace foretrain
