@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <set>
 #include <utility>
@@ -69,38 +68,27 @@ class Walk {
   explicit Walk(Repeats repeats) : repeats_(repeats) {}
 
   std::vector<Place> through(const FileKind& file) && {
-    if (repeats_ == Repeats::left_out) find_first_places(file);
-    for (const Mapping* table : file.tables) {
-      Form form{.kind = Form::Kind::mapping, .mapping = table};
-      if (table == &model || table == &node || table == &gpu) form.kind = Form::Kind::name;  // may have a preset
-      into(form, "", file.tables.size() > 1 ? std::string(table->name) : "");
+    if (repeats_ == Repeats::left_out) {
+      Walk all(Repeats::told);
+      all.walk(file);
+      first_ = std::move(all.first_);
     }
+    walk(file);
     return std::move(places_);
   }
 
  private:
-  struct Step {
-    const Mapping* mapping;
+  /// Where a mapping is told: at the shortest of its paths.
+  struct Told {
+    std::size_t depth;
     std::string path;
   };
 
-  /// Where each mapping is told: at the shortest of its paths.
-  void find_first_places(const FileKind& file) {
-    std::deque<Step> next;
-    for (const Mapping* table : file.tables) next.push_back({table, ""});
-    while (!next.empty()) {
-      const Step step = std::move(next.front());
-      next.pop_front();
-      if (!first_.emplace(step.mapping, step.path).second) continue;
-      const auto add = [&](const Mapping& mapping) {
-        for (const Key& key : mapping.keys) {
-          for (const Form& form : key.value.forms()) {
-            if (form.mapping != nullptr) next.push_back({form.mapping, path_below(joined(step.path, key), form)});
-          }
-        }
-      };
-      add(*step.mapping);
-      for (const Variant& variant : step.mapping->variants) next.push_back({variant.keys, step.path});
+  void walk(const FileKind& file) {
+    for (const Mapping* table : file.tables) {
+      Form form{.kind = Form::Kind::mapping, .mapping = table};
+      if (table == &model || table == &node || table == &gpu) form.kind = Form::Kind::name;  // may have a preset
+      into(form, "", file.tables.size() > 1 ? std::string(table->name) : "");
     }
   }
 
@@ -111,7 +99,9 @@ class Walk {
   void into(const Form& form, const std::string& path, const std::string& when) {
     const Mapping* mapping = form.mapping;
     if (mapping == nullptr || std::ranges::find(open_, mapping) != open_.end()) return;
-    if (repeats_ == Repeats::left_out && first_.at(mapping) != path) return;
+    if (repeats_ == Repeats::left_out && first_.at(mapping).path != path) return;
+    const auto [first, is_new] = first_.try_emplace(mapping, open_.size(), path);
+    if (!is_new && open_.size() < first->second.depth) first->second = {open_.size(), path};
     open_.push_back(mapping);
     tell(*mapping, path, when);
     for (const Variant& variant : mapping->variants) {
@@ -134,7 +124,7 @@ class Walk {
   }
 
   Repeats repeats_;
-  std::map<const Mapping*, std::string> first_;
+  std::map<const Mapping*, Told> first_;
   std::vector<const Mapping*> open_;
   std::vector<Place> places_;
 };
@@ -178,6 +168,38 @@ std::string in_shape(std::string text, Form::Shape shape) {
       break;
   }
   return text;
+}
+
+/// Whether a text may be the key's value in this form. Of texts and names only their readers know which there are:
+/// single words are.
+bool is_of(const std::string& text, const Form& form, const Key& key) {
+  const bool of_lists = text.starts_with('[');
+  if (of_lists || form.shape == Form::Shape::list_of_lists || form.shape == Form::Shape::by_name) return of_lists;
+  try {
+    switch (form.kind) {
+      case Form::Kind::whole:
+        return parse_integer(text, key.range.minimum, key.range.maximum) >= key.range.minimum;
+      case Form::Kind::number:
+        return parse_number(text) >= 0.0;
+      case Form::Kind::flag:
+        return parse_flag(text) || true;
+      case Form::Kind::word:
+        return std::ranges::find(form.words, text) != form.words.end();
+      case Form::Kind::quantity: {
+        const std::vector<std::string> units = family_of(form.unit).units;
+        return std::ranges::find(units, split_number_and_unit(text).unit) != units.end();
+      }
+      case Form::Kind::name:
+        return text != "none" && !key.needed() && text.find(' ') == std::string::npos;
+      case Form::Kind::text:
+        return key.member.set != nullptr && !text.empty() && text.find(' ') == std::string::npos;
+      case Form::Kind::mapping:
+        break;
+    }
+  } catch (const UnitError&) {
+    return false;
+  }
+  return false;
 }
 
 void add_framework_keys(const Mapping& mapping, const std::string& path, std::vector<FrameworkKey>& all) {
@@ -278,6 +300,32 @@ std::string title_of(std::string_view dotted_key) {
 
 std::string usual_of(const Key& key) {
   return key.usual.empty() && key.member.written != nullptr ? key.member.written(nullptr, key) : std::string(key.usual);
+}
+
+std::string usual_value(const Key& key) {
+  const std::string usual = usual_of(key);
+  const auto forms = key.value.forms();
+  return std::ranges::any_of(forms, [&](const Form& form) { return is_of(usual, form, key); }) ? usual : "";
+}
+
+bool Companion::suits(std::string_view value) const {
+  if (!words.empty()) return std::ranges::find(words, value) != words.end();
+  return !value.empty() && value != "0" && value != "1" && value != "false";
+}
+
+std::optional<Companion> companion_of(const Key& key, std::span<const Key* const> known) {
+  const bool with = key.together.starts_with("With "), family = key.together.starts_with("Family ");
+  if (!with && !family && key.together.find(": ") == std::string_view::npos) return std::nullopt;
+  std::vector<std::string> words = split_words(to_lower(key.together));
+  for (std::string& word : words) std::erase_if(word, [](char c) { return c == ',' || c == '.'; });
+  if (std::ranges::find(words, "above") != words.end()) return std::nullopt;
+  std::string other = words[with ? 1 : 0];
+  std::erase(other, ':');
+  const auto found = std::ranges::find(known, other, &Key::name);
+  if (found == known.end()) return std::nullopt;
+  words.erase(words.begin(), with ? words.end() : words.begin() + 1);
+  std::erase(words, "or");
+  return Companion{*found, std::move(words)};
 }
 
 std::string describe(const Value& value) {
