@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 #include <utility>
@@ -68,27 +69,38 @@ class Walk {
   explicit Walk(Repeats repeats) : repeats_(repeats) {}
 
   std::vector<Place> through(const FileKind& file) && {
-    if (repeats_ == Repeats::left_out) {
-      Walk all(Repeats::told);
-      all.walk(file);
-      first_ = std::move(all.first_);
-    }
-    walk(file);
-    return std::move(places_);
-  }
-
- private:
-  /// Where a mapping is told: at the shortest of its paths.
-  struct Told {
-    std::size_t depth;
-    std::string path;
-  };
-
-  void walk(const FileKind& file) {
+    if (repeats_ == Repeats::left_out) find_first_places(file);
     for (const Mapping* table : file.tables) {
       Form form{.kind = Form::Kind::mapping, .mapping = table};
       if (table == &model || table == &node || table == &gpu) form.kind = Form::Kind::name;  // may have a preset
       into(form, "", file.tables.size() > 1 ? std::string(table->name) : "");
+    }
+    return std::move(places_);
+  }
+
+ private:
+  struct Step {
+    const Mapping* mapping;
+    std::string path;
+  };
+
+  /// Where each mapping is told: at the shortest of its paths.
+  void find_first_places(const FileKind& file) {
+    std::deque<Step> next;
+    for (const Mapping* table : file.tables) next.push_back({table, ""});
+    while (!next.empty()) {
+      const Step step = std::move(next.front());
+      next.pop_front();
+      if (!first_.emplace(step.mapping, step.path).second) continue;
+      const auto add = [&](const Mapping& mapping) {
+        for (const Key& key : mapping.keys) {
+          for (const Form& form : key.value.forms()) {
+            if (form.mapping != nullptr) next.push_back({form.mapping, path_below(joined(step.path, key), form)});
+          }
+        }
+      };
+      add(*step.mapping);
+      for (const Variant& variant : step.mapping->variants) next.push_back({variant.keys, step.path});
     }
   }
 
@@ -99,9 +111,7 @@ class Walk {
   void into(const Form& form, const std::string& path, const std::string& when) {
     const Mapping* mapping = form.mapping;
     if (mapping == nullptr || std::ranges::find(open_, mapping) != open_.end()) return;
-    if (repeats_ == Repeats::left_out && first_.at(mapping).path != path) return;
-    const auto [first, is_new] = first_.try_emplace(mapping, open_.size(), path);
-    if (!is_new && open_.size() < first->second.depth) first->second = {open_.size(), path};
+    if (repeats_ == Repeats::left_out && first_.at(mapping) != path) return;
     open_.push_back(mapping);
     tell(*mapping, path, when);
     for (const Variant& variant : mapping->variants) {
@@ -124,7 +134,7 @@ class Walk {
   }
 
   Repeats repeats_;
-  std::map<const Mapping*, Told> first_;
+  std::map<const Mapping*, std::string> first_;
   std::vector<const Mapping*> open_;
   std::vector<Place> places_;
 };
