@@ -31,7 +31,8 @@ std::string PlanSpace::sync_without_servers(const YamlNode& document) {
 void PlanSpace::ask_trainer(const Cluster& cluster) {
   if (!chosen_.has(PlanDimension::zero)) return;
   for (const int level : {2, 3}) {
-    YamlNode asked = with_our_names(document_);
+    YamlNode asked = document_;
+    use_our_names(asked);
     for (const std::string& text : {fmt::format("plan.zero={}", level), std::string("plan.pipeline=2")}) {
       apply_override(asked, parse_override(text));
     }

@@ -208,6 +208,7 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
   std::ranges::copy_if(known, std::back_inserter(near), [&](const std::string& other) {
     return !core.empty() && core_of(other).find(core) != std::string::npos;
   });
+  if (near.size() > most_near_names) near.resize(most_near_names);
   if (!near.empty()) return near;
   std::vector<std::string> all = known;
   all.insert(all.end(), short_names.begin(), short_names.end());
@@ -234,16 +235,13 @@ fs::path catalogue_file(Catalogue section, const Field& name) {
     for (const YamlEntry& entry : names->entries) shorter.push_back(entry.key);
   }
   const std::vector<std::string> near = near_names(name.text(), known, shorter);
-  constexpr std::size_t few = 10;
-  const char* lists = section == Catalogue::run     ? "scenarios"
-                      : section == Catalogue::model ? "models"
-                      : section == Catalogue::node  ? "hardware"
-                                                    : "";
-  const std::string names = known.size() <= few || *lists == '\0'
-                                ? fmt::format("one of {}", or_list(known, few))
-                                : fmt::format("a name from `foretrain {} list`", lists);
-  name.fail(fmt::format("unknown {} \"{}\"", row_of(section).word, name.text()),
-            near.empty() ? "a path to a file, or " + names : fmt::format("did you mean {}?", or_list(near, 3)));
+  const auto& [noun, word, place, listing] = row_of(section);
+  std::string remedy = fmt::format("did you mean {}?", or_list(near));
+  if (near.empty()) remedy = "a path to a file, or " + (listing.empty() ? "one of " + or_list(known) : "a known name");
+  if (near.empty() || near.size() == most_near_names) {
+    if (!listing.empty()) remedy += fmt::format("; `{}` shows all", listing);
+  }
+  name.fail(fmt::format("unknown {} \"{}\"", word, name.text()), std::move(remedy));
 }
 
 void refuse_paths() { session().part<Trust>().catalogue_alone = true; }

@@ -41,7 +41,8 @@ using keys::Catalogue;
 /// one alone is meant. Throws ScenarioError at the field, with near names.
 std::filesystem::path catalogue_file(Catalogue section, const Field& name);
 
-/// Those that were probably meant: all that hold the name, or else the nearest one, which may be a short name.
+/// Those that were probably meant: the first that hold the name, or else the nearest one, which may be a short name.
+inline constexpr std::size_t most_near_names = 3;
 std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known,
                                     const std::vector<std::string>& short_names = {});
 

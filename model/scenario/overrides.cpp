@@ -50,20 +50,30 @@ YamlNode* element_with_id(YamlNode& list, std::string_view id) {
   return nullptr;
 }
 
-/// Leaves out what the file says of parameter servers where an override chooses an algorithm that has none.
-void leave_out_servers(YamlNode& synchronisation, const Override& algorithm, const std::string& file) {
-  if (algorithm.where.file == file || !keys::has_no_servers(trim(algorithm.value))) return;
-  std::erase_if(synchronisation.entries, [&](const YamlEntry& entry) {
-    return entry.value.where.file == file && keys::is_server_key(entry.key);
+/// Leaves out what the file says beside a key that an override replaces: of parameter servers where it chooses an
+/// algorithm that has none, and the batch in other words.
+void leave_out_replaced(YamlNode& mapping, const Override& change, const std::string& file) {
+  constexpr std::string_view whole = "workload.train.global_batch", per_gpu = "workload.train.global_batch_per_gpu";
+  const bool synchronises = change.key == "plan.sync.algorithm" || change.key == "workload.collective.algorithm";
+  const bool is_batch = change.key == whole || change.key == per_gpu;
+  const bool no_servers = synchronises && keys::has_no_servers(trim(change.value));
+  if (change.where.file == file || !(is_batch || no_servers)) return;
+  const std::string_view other = (change.key == whole ? per_gpu : whole).substr(whole.find("global"));
+  std::erase_if(mapping.entries, [&](const YamlEntry& entry) {
+    return entry.value.where.file == file && (is_batch ? entry.key == other : keys::is_server_key(entry.key));
   });
 }
 
 }  // namespace
 
-Override parse_override(const std::string& text) {
-  const SourcePosition where{fmt::format("--set {}", shortened(text, 100)), 0, 0};
-  require_text(text, where.file);
+Override parse_override(const std::string& stated) {
+  const bool by_option = stated.starts_with("--");
+  const std::size_t begin = by_option ? stated.find(' ') + 1 : 0;
+  const std::string text = stated.substr(begin);
   const std::size_t equals = text.find('=');
+  const std::string said = by_option ? stated.substr(0, begin) + text.substr(equals + 1) : "--set " + text;
+  const SourcePosition where{shortened(said, 106), 0, 0};
+  require_text(text, where.file);
   if (equals == std::string::npos || trim(text.substr(0, equals)).empty() || trim(text.substr(equals + 1)).empty()) {
     throw ScenarioError(where, "", "this is no KEY=VALUE", "for example plan.tensor=8");
   }
@@ -97,8 +107,7 @@ void apply_override(YamlNode& document, const Override& change) {
     node = &entry->value;
   }
   *node = parse_value(change);
-  const bool synchronises = change.key == "plan.sync.algorithm" || change.key == "workload.collective.algorithm";
-  if (synchronises && mapping != nullptr) leave_out_servers(*mapping, change, document.where.file);
+  if (mapping != nullptr) leave_out_replaced(*mapping, change, document.where.file);
 }
 
 YamlNode merged(const YamlNode& base, const YamlNode& changes) {

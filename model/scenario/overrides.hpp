@@ -15,8 +15,9 @@ struct Override {
   SourcePosition where;  ///< where the value stands
 };
 
-/// Splits "KEY=VALUE"; its position names the text itself. Throws ScenarioError when there is no "=", key or value.
-Override parse_override(const std::string& text);
+/// Splits "KEY=VALUE", or "--option KEY=VALUE" of an option that stands for a key; its position names the text itself,
+/// or the option and the value. Throws ScenarioError when there is no "=", key or value.
+Override parse_override(const std::string& stated);
 
 /// Writes a value into the document, making mappings on the way. The value is YAML (`8`, `[a, b]`, `{ … }`). Below a
 /// name

@@ -24,7 +24,8 @@ struct PartKey {
   [[nodiscard]] std::size_t bytes(const MadeOfFiles<T>&) const { return 50'000; }
 };
 
-/// What `read` makes of the field; read again only where it or a file that it names is another than before.
+/// What `read` makes of the field, whose words say all that it is made of; read again only where they or a file that
+/// they name are others than before.
 template <typename Read>
 auto read_once(const Field& field, const Read& read) {
   using Key = PartKey<decltype(read(field))>;

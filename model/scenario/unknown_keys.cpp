@@ -47,7 +47,7 @@ ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, K
   } else if (entry.key == "true") {
     expected = "\"on\", in quotes: programs that read YAML 1.1, PyYAML for one, take a bare on for true";
   } else if (const auto nearest = nearest_word(entry.key, words)) {
-    expected = fmt::format("did you mean {}?", *nearest);
+    expected = fmt::format("did you mean {}?", path.substr(0, path.rfind('.') + 1) + *nearest);
   } else if (const std::vector<std::string> places = further_in_or_out(path, known); !places.empty()) {
     expected = fmt::format("did you mean {}?", or_list(places, 3));
   } else {
@@ -88,9 +88,7 @@ void throw_with_unknown_keys(const ScenarioError& error, const YamlNode& scenari
   if (const auto* several = dynamic_cast<const UnknownKeys*>(&error)) all = several->complaints();
   const auto known = keys::keys_of({.kind = keys::Form::Kind::mapping, .mapping = &keys::scenario}, "");
   for (ScenarioError& other : unknown_keys(scenario, "", known)) {
-    const bool told = std::ranges::any_of(all, [&](const ScenarioError& one) {
-      return one.key() == other.key() && one.where().text() == other.where().text();
-    });
+    const bool told = std::ranges::any_of(all, [&](const ScenarioError& one) { return one.key() == other.key(); });
     if (!told) all.push_back(std::move(other));
   }
   throw UnknownKeys(std::move(all));

@@ -92,13 +92,32 @@ MappingReader::MappingReader(const Field& field, std::vector<const keys::Key*> k
                fmt::format("a mapping with keys such as {}", or_list(words, 6)));
   }
   for (const YamlEntry& entry : field.node().entries) {
-    if (std::ranges::find(keys_, entry.key, &keys::Key::name) == keys_.end()) {
+    const auto known = std::ranges::find(keys_, entry.key, &keys::Key::name);
+    if (known == keys_.end()) {
       throw UnknownKeys(unknown_keys(field.node(), field.path(), keys_));
     }
     if (entry.value.is_null()) {
       throw ScenarioError(entry.where, join_path(field.path(), entry.key), "this key has no value",
                           "a value, or leave the key out");
     }
+    if (!(*known)->together.empty() && entry.value.is_scalar()) require_companion(**known, field.below(entry));
+  }
+}
+
+void MappingReader::require_companion(const keys::Key& key, const Field& value) const {
+  if (key.framework != nullptr || key.ignored.front() != nullptr) return;
+  const auto other = keys::companion_of(key, keys_);
+  if (!other || other->key->framework != nullptr || value.text() == keys::usual_value(key)) return;
+  const std::string_view name = other->key->name;
+  const auto stated = field_.find(name);
+  if (other->words.empty()) {
+    const bool there = stated ? !stated->is_scalar() || other->suits(stated->text()) : false;
+    value.fail_if(!there, "this means nothing without {0}", "{0} beside it, or leave the key out", name);
+  } else {
+    const std::string own = !stated ? keys::usual_value(*other->key) : stated->is_scalar() ? stated->text() : "";
+    const std::string words = or_list(other->words);
+    value.fail_if(!own.empty() && !other->suits(own), "this means nothing with {0}: {1}",
+                  "{0}: {2}, or leave the key out", name, own, words);
   }
 }
 

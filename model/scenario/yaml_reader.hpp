@@ -104,7 +104,7 @@ class Field {
 class MappingReader {
  public:
   /// Throws UnknownKeys for keys that are not among these (unknown_keys.hpp), and ScenarioError for one without a
-  /// value.
+  /// value or without what it goes together with.
   MappingReader(const Field& field, std::vector<const keys::Key*> keys);
 
   [[nodiscard]] const Field& field() const { return field_; }
@@ -170,6 +170,9 @@ class MappingReader {
     return value ? read(*value) : fallback;
   }
   void require_known(std::string_view key) const;
+  /// Complains of a key whose companion (keys::companion_of) is not there. What frameworks decide is their readers' to
+  /// check, and stated keys that change nothing are no errors.
+  void require_companion(const keys::Key& key, const Field& value) const;
 
   Field field_;
   std::vector<const keys::Key*> keys_;

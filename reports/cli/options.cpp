@@ -73,7 +73,9 @@ namespace {
 template <typename OverrideOf>
 void add_setting(CLI::App& command, std::vector<std::string>& overrides, const char* name, const char* type,
                  const char* what, OverrideOf override_of) {
-  const auto set = [&overrides, override_of](const std::string& value) { overrides.push_back(override_of(value)); };
+  const auto set = [&overrides, name, override_of](const std::string& value) {
+    overrides.push_back(fmt::format("{} {}", name, override_of(value)));
+  };
   command.add_option_function<std::string>(name, set, what)->type_name(type);
 }
 
@@ -196,7 +198,9 @@ std::vector<std::string> planned_overrides(const std::string& file, std::vector<
 
 Scenario planned_scenario(YamlNode document, const std::string& name, Fidelity fidelity) {
   for (const std::string& chosen : auto_overrides(document, name, step_time_by(fidelity), finalists_by(fidelity))) {
-    apply_override(document, parse_override(chosen));
+    Override change = parse_override(chosen);
+    change.where.file = "plan: auto";
+    apply_override(document, change);
   }
   return read_scenario(std::move(document), name);
 }

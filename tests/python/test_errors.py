@@ -16,8 +16,8 @@ def test_an_error_has_its_position_and_its_remedy():
         foretrain.predict(TEXT)
     error = caught.value
     assert (error.file, error.line, error.column, error.key) == ("<scenario>", 3, 3, "cluster.gpu_per_node")
-    assert (error.problem, error.remedy) == ("unknown key", "did you mean gpus_per_node?")
-    assert str(error) == "<scenario>:3:3: cluster.gpu_per_node: unknown key; did you mean gpus_per_node?"
+    assert (error.problem, error.remedy) == ("unknown key", "did you mean cluster.gpus_per_node?")
+    assert str(error) == "<scenario>:3:3: cluster.gpu_per_node: unknown key; did you mean cluster.gpus_per_node?"
     assert isinstance(error, ValueError) and isinstance(error, foretrain.ForetrainError)
 
 

@@ -104,7 +104,7 @@ TEST_CASE("Bad cells are named by line and column") {
   CHECK(row("a,g,dgx-a100-90gb,gpt2,1,1 s,").find("t.csv:2:5: cluster.node: unknown node") == 0);
   CHECK(row("a,g,,gpt2,1,1 s,") == "t.csv:2:1: cluster: this key is missing; a value for it");
   CHECK(complaint("cluster.node,workload.train.model,plan.tensr\nl4-x1,gpt2,1\n") ==
-        "t.csv:2:12: plan.tensr: unknown key; did you mean tensor?");
+        "t.csv:2:12: plan.tensr: unknown key; did you mean plan.tensor?");
   CHECK(complaint("case,measured.step_tme\na,1\n") ==
         "t.csv:1:6: measured.step_tme: unknown measured quantity; did you mean measured.step_time?");
   CHECK(complaint("case,colour\na,red\n").find("t.csv:1:6: colour: unknown column") == 0);

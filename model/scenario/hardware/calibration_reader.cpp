@@ -12,16 +12,14 @@
 #include <vector>
 
 #include "model/base/format.hpp"
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/seen_files.hpp"
-#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/cost/power.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
+#include "model/scenario/read_once.hpp"
 
 namespace foretrain {
 
@@ -234,24 +232,10 @@ void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu) {
   }
 }
 
-namespace {
-
-/// A machine's calibration names its base, which lies in the catalogue.
-struct CalibrationKey {
-  using Value = const MadeOfFiles<Calibration>;
-  std::string file, catalogue;
-
-  bool operator==(const CalibrationKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(file); }
-  [[nodiscard]] std::size_t bytes(const MadeOfFiles<Calibration>&) const { return 100'000; }
-};
-
-}  // namespace
-
 Calibration load_calibration(const std::filesystem::path& file) {
-  return made_of_files(CalibrationKey{file.string(), data_directory().string()},
-                       [&] { return read_calibration(Field(cached_yaml_file(file.string()), "")); })
-      ->value;
+  const YamlNode named = yaml_scalar(file.string(), {});
+  return read_once(Field(named, ""),
+                   [](const Field& name) { return read_calibration(Field(cached_yaml_file(name.text()), "")); });
 }
 
 Calibration load_default_calibration() {

@@ -20,41 +20,30 @@ YamlNode resolve_hierarchy(const Field& field) {
   return resolve_preset(field, Catalogue::processor);
 }
 
-/// Figures that may be stated in units of the core's clock: "5 cycles", "48 B/cycle".
-class ClockedFigures {
- public:
-  ClockedFigures(Hertz clock, FigureLog& log) : clock_(clock), log_(&log) {}
+/// A figure that may be stated in units of the core's clock: "5 cycles", "48 B/cycle".
+template <typename Q>
+Q clocked(const MappingReader& keys, std::string_view key, Hertz clock, FigureLog& log) {
+  constexpr bool is_time = std::is_same_v<Q, Seconds>;
+  const Field field = keys[key];
+  log.add(field);
+  const NumberAndUnit parts = field.parse(split_number_and_unit);
+  if (parts.unit != (is_time ? "cycles" : "B/cycle")) return field.quantity<Q>();
+  field.fail_if(!(parts.number > 0.0 && parts.number <= 1e6), "{0} is no such figure of hardware", "for example 5 {1}",
+                field.text(), parts.unit);
+  if constexpr (is_time) return parts.number / clock;
+  if constexpr (!is_time) return Bytes(parts.number) * clock;
+}
 
-  template <typename Q>
-  [[nodiscard]] Q read(const MappingReader& keys, std::string_view key) const {
-    constexpr bool is_time = std::is_same_v<Q, Seconds>;
-    const Field field = keys[key];
-    log_->add(field);
-    const NumberAndUnit parts = field.parse(split_number_and_unit);
-    if (parts.unit != (is_time ? "cycles" : "B/cycle")) return field.quantity<Q>();
-    if (!(parts.number > 0.0 && parts.number <= 1e6)) {
-      field.fail(fmt::format("{} is no such figure of hardware", field.text()),
-                 fmt::format("for example 5 {}", parts.unit));
-    }
-    if constexpr (is_time) return parts.number / clock_;
-    if constexpr (!is_time) return Bytes(parts.number) * clock_;
-  }
-
- private:
-  Hertz clock_;
-  FigureLog* log_;
-};
-
-CacheLevel read_cache(const Field& field, std::string name, const ClockedFigures& clocked, FigureLog& log) {
+CacheLevel read_cache(const Field& field, std::string name, Hertz clock, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::cache);
   CacheLevel level;
   level.name = std::move(name);
   keys.fill(level);
   log.add(keys, {"size"});
-  level.latency = clocked.read<Seconds>(keys, "latency");
-  level.read = clocked.read<BytesPerSecond>(keys, "read");
-  level.write = clocked.read<BytesPerSecond>(keys, "write");
-  if (keys.has("shared_read")) level.shared_read = clocked.read<BytesPerSecond>(keys, "shared_read");
+  level.latency = clocked<Seconds>(keys, "latency", clock, log);
+  level.read = clocked<BytesPerSecond>(keys, "read", clock, log);
+  level.write = clocked<BytesPerSecond>(keys, "write", clock, log);
+  if (keys.has("shared_read")) level.shared_read = clocked<BytesPerSecond>(keys, "shared_read", clock, log);
   log.add(keys, {"residence"});
   return level;
 }
@@ -83,35 +72,36 @@ void require_order(const MappingReader& caches, const MemoryHierarchy& result) {
   }
 }
 
-void read_caches(const Field& field, const ClockedFigures& clocked, MemoryHierarchy& result, FigureLog& log) {
+void read_caches(const Field& field, Hertz clock, MemoryHierarchy& result, FigureLog& log) {
   const MappingReader caches = field.mapping(keys::caches);
   for (const char* name : {"L1", "L2", "L3"}) {
     const auto level = caches.find(name);
     if (!level) break;
-    result.caches.push_back(read_cache(*level, name, clocked, log));
+    result.caches.push_back(read_cache(*level, name, clock, log));
   }
   if (result.caches.empty()) caches.fail("L1", "no caches", "L1: { size: 32 KiB, ways: 8, latency: 4 cycles, … }");
   if (caches.has("L3") && result.caches.size() < 3) caches.fail("L3", "an L3 without an L2", "L1, L2 and L3");
   require_order(caches, result);
 }
 
-Tlb read_tlb(const Field& field, const ClockedFigures& clocked) {
+Tlb read_tlb(const Field& field, Hertz clock, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::tlb);
   Tlb tlb;
   keys.fill(tlb);
-  tlb.second_latency = clocked.read<Seconds>(keys, "second_latency");
+  tlb.second_latency = clocked<Seconds>(keys, "second_latency", clock, log);
   return tlb;
 }
 
-void read_memory(const Field& field, const ClockedFigures& clocked, MemoryHierarchy& result, FigureLog& log) {
+void read_memory(const Field& field, Hertz clock, MemoryHierarchy& result, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::memory);
-  result.memory_latency = clocked.read<Seconds>(keys, "latency");
+  result.memory_latency = clocked<Seconds>(keys, "latency", clock, log);
   keys.fill(result);
   log.add(keys, {"efficiency"});
   if (result.memory_efficiency > 1.0) keys.fail("efficiency", "above 1", "the share of the datasheet bandwidth");
   if (result.memory_write_share > 1.0) keys.fail("write_share", "above 1", "the share of the reading bandwidth");
-  if (keys.has("remote_latency")) result.remote_latency = clocked.read<Seconds>(keys, "remote_latency");
-  if (keys.has("remote_bandwidth")) result.remote_bandwidth = clocked.read<BytesPerSecond>(keys, "remote_bandwidth");
+  if (keys.has("remote_latency")) result.remote_latency = clocked<Seconds>(keys, "remote_latency", clock, log);
+  if (keys.has("remote_bandwidth"))
+    result.remote_bandwidth = clocked<BytesPerSecond>(keys, "remote_bandwidth", clock, log);
 }
 
 MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector<Constant>& constants) {
@@ -121,12 +111,11 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
   MemoryHierarchy result;
   result.name = written.is_scalar() ? written.text() : "hierarchy";
   FigureLog log(cpu.name, field);
-  const ClockedFigures clocked(cpu.core_clock, log);
   keys.fill(result);
   if (!keys.has("fetch")) result.fetch = result.line;
-  read_memory(keys["memory"], clocked, result, log);
-  read_caches(keys["caches"], clocked, result, log);
-  result.tlb = read_tlb(keys["tlb"], clocked);
+  read_memory(keys["memory"], cpu.core_clock, result, log);
+  read_caches(keys["caches"], cpu.core_clock, result, log);
+  result.tlb = read_tlb(keys["tlb"], cpu.core_clock, log);
   log.add(keys, {"line_fill_buffers", "prefetched_lines"});
   result.vector_bytes = static_cast<int>(keys["vector"].quantity<Bytes>().value());
   keys.fail_if(result.vector_bytes < 8 || Bytes(result.vector_bytes) > result.line, "vector",

@@ -207,8 +207,9 @@ const YamlNode& named_entry(const YamlNode& table, const Field& name, std::strin
     if (entry.key == name.text()) return entry.value;
     known.push_back(entry.key);
   }
+  const std::vector<std::string> near = near_names(name.text(), known);
   name.fail(fmt::format("unknown {} \"{}\"", what, name.text()),
-            did_you_mean(nearest_word(name.text(), known), "one of " + or_list(known, 40)));
+            near.empty() ? "one of " + or_list(known) : fmt::format("did you mean {}?", or_list(near)));
 }
 
 YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what) {

@@ -58,9 +58,6 @@ class ShapeReader {
       log_.add(keys_, {key});
       keys_.fail_if(value < 1.0, key, "below 1", "1 for a full fabric, 2 where half of it is missing");
     }
-    if (tree.nodes_per_pod == 0) {
-      keys_.refuse({"pod_oversubscription"}, "there are no pods", "nodes_per_pod, or leave the key out");
-    }
     read_routing(tree, UplinkRouting::hash);
   }
   void finish(Dragonfly& dragonfly) const {
@@ -237,8 +234,9 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   network.fill(result.sharing);
   bool infiniband_card = true;
   if (const auto nic = network.find("nic")) {
-    network.refuse({"nic_bandwidth"}, "the card named by nic has a bandwidth already", "one of the two");
     const CardType card = find_card_type(*nic, log);
+    network.fail_if(network.has("nic_bandwidth") && result.nic_bandwidth != card.bandwidth, "nic_bandwidth",
+                    "the card named by nic has a bandwidth already", "one of the two");
     result.nic_bandwidth = card.bandwidth;
     result.messages = card.messages;
     infiniband_card = card.infiniband;

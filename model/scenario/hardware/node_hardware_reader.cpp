@@ -4,11 +4,10 @@
 #include <optional>
 #include <utility>
 
-#include "model/base/hash.hpp"
-#include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
+#include "model/scenario/read_once.hpp"
 
 namespace foretrain {
 
@@ -59,25 +58,14 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   return result;
 }
 
-/// A node of the catalogue of which nothing is changed. What it names is found by what its files say and by where the
-/// catalogue lies.
-struct NodeKey {
-  using Value = const MadeOfFiles<Node>;
-  std::string file, key, catalogue;
-
-  bool operator==(const NodeKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(file, key); }
-  [[nodiscard]] std::size_t bytes(const MadeOfFiles<Node>&) const { return 50'000; }
-};
-
 }  // namespace
 
 Node read_node(const Field& written) {
-  if (!written.is_scalar()) return read_node_document(resolve_preset(written, Catalogue::node), written);
-  const std::string file = catalogue_file(Catalogue::node, written).string();
-  return made_of_files(NodeKey{file, written.path(), data_directory().string()},
-                       [&] { return read_node_document(resolve_preset(written, Catalogue::node), written); })
-      ->value;
+  const auto read = [&](const Field&) { return read_node_document(resolve_preset(written, Catalogue::node), written); };
+  if (!written.is_scalar()) return read(written);
+  // Of the catalogue, of which nothing is changed: wherever it is named.
+  const YamlNode file = yaml_scalar(catalogue_file(Catalogue::node, written).string(), {});
+  return read_once(Field(file, written.path()), read);
 }
 
 namespace {

@@ -29,12 +29,6 @@ Seconds read_rotation(const Field& field) {
   return Seconds(60.0 / per_minute);
 }
 
-void refuse_of_others(const MappingReader& keys, StorageKind kind, StorageKind other,
-                      std::initializer_list<std::string_view> others) {
-  keys.refuse(others, fmt::format("{} storage has none", name(kind)),
-              fmt::format("kind: {}, or leave the key out", name(other)));
-}
-
 void check_disk(const MappingReader& keys, const Storage& disk) {
   keys.fail_if(disk.track_to_track > std::min(disk.seek, disk.write_seek), "track_to_track",
                "a seek to the next track that takes longer than the average one", "less than seek and write_seek");
@@ -65,18 +59,12 @@ void read_kind(const MappingReader& keys, Storage& storage, FigureLog& log, cons
     need("random_read_iops");
     usual("random_write_iops", storage.random_write_iops, storage.random_read_iops);
     log.add(keys, {"read_latency", "random_read_iops", "random_write_iops"}, source);
-    refuse_of_others(keys, storage.kind, StorageKind::disk,
-                     {"rotation", "seek", "write_seek", "track_to_track", "inner_bandwidth"});
   }
   usual("write_latency", storage.write_latency, storage.read_latency);
   log.add(keys, {"write_latency"}, source);
   if (storage.kind == StorageKind::network) {
     need("round_trip");
     log.add(keys, {"round_trip", "stream_bandwidth", "link_bandwidth"}, source);
-  } else {
-    refuse_of_others(
-        keys, storage.kind, StorageKind::network,
-        {"round_trip", "round_trips_per_open", "stream_bandwidth", "link_bandwidth", "clients", "network"});
   }
 }
 

@@ -180,6 +180,38 @@ std::string in_shape(std::string text, Form::Shape shape) {
   return text;
 }
 
+/// Whether a text may be the key's value in this form. Of texts and names only their readers know which there are:
+/// single words are.
+bool is_of(const std::string& text, const Form& form, const Key& key) {
+  const bool of_lists = text.starts_with('[');
+  if (of_lists || form.shape == Form::Shape::list_of_lists || form.shape == Form::Shape::by_name) return of_lists;
+  try {
+    switch (form.kind) {
+      case Form::Kind::whole:
+        return parse_integer(text, key.range.minimum, key.range.maximum) >= key.range.minimum;
+      case Form::Kind::number:
+        return parse_number(text) >= 0.0;
+      case Form::Kind::flag:
+        return parse_flag(text) || true;
+      case Form::Kind::word:
+        return std::ranges::find(form.words, text) != form.words.end();
+      case Form::Kind::quantity: {
+        const std::vector<std::string> units = family_of(form.unit).units;
+        return std::ranges::find(units, split_number_and_unit(text).unit) != units.end();
+      }
+      case Form::Kind::name:
+        return text != "none" && !key.needed() && text.find(' ') == std::string::npos;
+      case Form::Kind::text:
+        return key.member.set != nullptr && !text.empty() && text.find(' ') == std::string::npos;
+      case Form::Kind::mapping:
+        break;
+    }
+  } catch (const UnitError&) {
+    return false;
+  }
+  return false;
+}
+
 void add_framework_keys(const Mapping& mapping, const std::string& path, std::vector<FrameworkKey>& all) {
   for (const Key& key : mapping.keys) {
     const std::string name = fmt::format("{}.{}", path, key.name);
@@ -278,6 +310,32 @@ std::string title_of(std::string_view dotted_key) {
 
 std::string usual_of(const Key& key) {
   return key.usual.empty() && key.member.written != nullptr ? key.member.written(nullptr, key) : std::string(key.usual);
+}
+
+std::string usual_value(const Key& key) {
+  const std::string usual = usual_of(key);
+  const auto forms = key.value.forms();
+  return std::ranges::any_of(forms, [&](const Form& form) { return is_of(usual, form, key); }) ? usual : "";
+}
+
+bool Companion::suits(std::string_view value) const {
+  if (!words.empty()) return std::ranges::find(words, value) != words.end();
+  return !value.empty() && value != "0" && value != "1" && value != "false";
+}
+
+std::optional<Companion> companion_of(const Key& key, std::span<const Key* const> known) {
+  const bool with = key.together.starts_with("With "), family = key.together.starts_with("Family ");
+  if (!with && !family && key.together.find(": ") == std::string_view::npos) return std::nullopt;
+  std::vector<std::string> words = split_words(to_lower(key.together));
+  for (std::string& word : words) std::erase_if(word, [](char c) { return c == ',' || c == '.'; });
+  if (std::ranges::find(words, "above") != words.end()) return std::nullopt;
+  std::string other = words[with ? 1 : 0];
+  std::erase(other, ':');
+  const auto found = std::ranges::find(known, other, &Key::name);
+  if (found == known.end()) return std::nullopt;
+  words.erase(words.begin(), with ? words.end() : words.begin() + 1);
+  std::erase(words, "or");
+  return Companion{*found, std::move(words)};
 }
 
 std::string describe(const Value& value) {

@@ -39,6 +39,19 @@ std::string title_of(std::string_view dotted_key);
 /// What holds without the key: in words, or what a new record has in its member; empty where nothing holds.
 std::string usual_of(const Key& key);
 
+/// The same as a value of the key; empty where the words are none.
+std::string usual_value(const Key& key);
+
+/// A key of the same mapping with which a key goes together, as its row says: "With pinned.", "kind: disk or network",
+/// "Family llama or t5."
+struct Companion {
+  const Key* key = nullptr;
+  std::vector<std::string> words = {};  ///< that it may have; none: whatever is not nothing
+
+  [[nodiscard]] bool suits(std::string_view value) const;
+};
+std::optional<Companion> companion_of(const Key& key, std::span<const Key* const> known);
+
 /// What a value may be: "a whole number", "a bandwidth (Gbit/s)", "ring, tree or auto", ….
 std::string describe(const Value& value);
 

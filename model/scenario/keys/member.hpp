@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "model/base/units.hpp"
@@ -49,6 +50,12 @@ constexpr std::span<const std::string_view> words_of(const Key& key) {
   return {};
 }
 
+/// Numbers may be zero and quantities may not, unless the row says otherwise.
+template <typename T>
+constexpr bool refuses_zero(const Key& key) {
+  return key.zero.value_or(std::is_same_v<T, double> ? Zero::allowed : Zero::refused) == Zero::refused;
+}
+
 /// The value that a text stands for. Throws UnitError.
 template <typename T>
 T parsed(std::string_view text, const Key& key) {
@@ -67,23 +74,26 @@ T parsed(std::string_view text, const Key& key) {
     } else {
       value = parse_quantity<T>(text);
     }
-    const bool refused = key.zero.value_or(is_number ? Zero::allowed : Zero::refused) == Zero::refused;
-    if (!refused || value > T(0.0)) return value;
+    if (!refuses_zero<T>(key) || value > T(0.0)) return value;
     throw UnitError("zero is impossible here", is_number ? "a number above zero" : "a value above zero");
   }
 }
 
-/// A value as a file says it; empty for what is not set.
+/// A value as a file says it; empty where a file could not, for it stands for nothing: that there is no limit, say.
 template <typename T>
 std::string written(const T& value, const Key& key) {
   if constexpr (std::is_same_v<T, bool>) {
     return std::string(words_of(key).empty() ? (value ? "true" : "false") : words_of(key)[value ? 1 : 0]);
   } else if constexpr (std::is_enum_v<T>) {
     return std::string(foretrain::name(value));
-  } else if constexpr (std::is_arithmetic_v<T>) {
+  } else if constexpr (std::is_integral_v<T>) {
+    return std::cmp_less(value, key.range.minimum) ? "" : fmt::format("{}", value);
+  } else if (refuses_zero<T>(key) && !(value > T(0.0))) {
+    return "";
+  } else if constexpr (std::is_same_v<T, double>) {
     return fmt::format("{}", value);
   } else {
-    return value == T(0.0) ? "0" : write_in_unit(value.value(), key.value.all[0].unit);
+    return value < T::infinity() ? write_in_unit(value.value(), key.value.all[0].unit) : "";
   }
 }
 template <typename T>

@@ -152,7 +152,7 @@ constexpr Key fabric_keys[] = {
     member<&FatTree::oversubscription>("Cards below a leaf over its cables upward.",
                                        {.usual = "1", .together = "kind: fat_tree"}),
     member<&FatTree::pod_oversubscription>("Cables from a pod's leaves over cables to the core.",
-                                           {.usual = "1", .together = "kind: fat_tree, nodes_per_pod"}),
+                                           {.usual = "1", .together = "With nodes_per_pod of a fat_tree."}),
     member<&FatTree::rails>("Rail-optimised: NIC i of every node connects to leaf i.",
                             {.usual = "false", .together = "kind: fat_tree"}),
     member<&FatTree::uplinks>(

@@ -97,7 +97,7 @@ constexpr Key cpu_matmul_keys[] = {
     needed<&CpuMatmul::n>("Columns of B and of the result.", {.title = "columns of B", .range = size_on_host}),
     needed<&CpuMatmul::k>("Columns of A, rows of B.", {.title = "columns of A, rows of B", .range = size_on_host}),
     member<&CpuMatmul::precision>("The format of the operands.", {.value = word_among<processor_formats>}),
-    {"threads", whole, "all cores", "Cores that share the GEMM.", "on: cpu"},
+    member<&CpuMatmul::threads>("Cores that share the GEMM.", {.usual = "all cores", .together = "on: cpu"}),
 };
 
 constexpr Value height_and_width = whole | list(whole);
@@ -118,7 +118,8 @@ constexpr Key convolution_keys[] = {
 constexpr Key attention_keys[] = {
     needed<&Attention::batch>("Sequences.", {.range = any_size}),
     needed<&Attention::heads>("Heads.", {.range = any_size}),
-    {"kv_heads", whole, "heads", "Heads of keys and values: a divisor of heads."},
+    member<&Attention::kv_heads>("Heads of keys and values: a divisor of heads.",
+                                 {.usual = "heads", .range = any_size}),
     {"sequence", whole, "needed", "Queries of a sequence.", "Instead of lengths."},
     {"key_sequence", whole, "sequence", "Keys of a sequence.", "Instead of lengths."},
     {"lengths", one_or_list(whole) | mapping(lengths), "", "Lengths of sequences that are packed into one.",
@@ -129,8 +130,10 @@ constexpr Key attention_keys[] = {
     member<&Attention::density>("Share of the blocks that are computed.", {.zero = Zero::refused}),
     member<&Attention::kind>("The kernels.", {.name = "attention"}),
     member<&Attention::native>("Native FlashAttention library kernels.", {.together = "attention: flash"}),
-    {"cache", flag, "true for causal forward passes by flash",
-     "Apply rotary embedding and write a KV cache first, as inference engines do.", "attention: flash or flash_3"},
+    member<&Attention::cached>("Apply rotary embedding and write a KV cache first, as inference engines do.",
+                               {.name = "cache",
+                                .usual = "true for causal forward passes by flash",
+                                .together = "attention: flash or flash_3"}),
     member<&Attention::backward>("Backward pass."),
     member<&Attention::dropout>("Dropout.", {.together = "attention: standard"}),
     member<&Attention::fused_softmax>("Fused mask and softmax.", {.together = "attention: standard"}),
@@ -235,7 +238,7 @@ constexpr Key memory_walk_keys[] = {
                                 {.value = quantity("B"), .usual = "0 B", .zero = Zero::allowed}),
     member<&MemoryWalk::burst>("Contiguous bytes per access.",
                                {.value = quantity("B"), .usual = "64 B", .together = "pattern: random"}),
-    {"threads", whole, "1", "Cores that walk, each over its part."},
+    member<&MemoryWalk::threads>("Cores that walk, each over its part."),
     member<&MemoryWalk::passes>("Passes over the working set.", {.zero = Zero::refused}),
     member<&MemoryWalk::huge_pages>("Small or huge pages.", {.name = "pages", .value = one_of<"small", "huge">}),
     member<&MemoryWalk::remote>("Memory of the own socket, or of another.",

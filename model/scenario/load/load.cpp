@@ -108,7 +108,12 @@ void read_training(const Field& plan, const ReadWorkload& workload, Scenario& sc
   complete_code(train.code);
   complete_plan(plan, framework, train, scenario.cluster, nodes_of_jobs(scenario.jobs), scenario.plan);
   if (!workload.states_global_batch) train.global_batch = train.micro_batch * scenario.plan.data;
-  if (workload.global_batch_per_gpu) train.global_batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
+  if (workload.global_batch_per_gpu) {
+    const std::int64_t batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
+    fail_if(scenario, workload.states_global_batch && batch != train.global_batch,
+            "workload.train.global_batch_per_gpu", "global_batch says it already", "either this key or global_batch");
+    train.global_batch = batch;
+  }
   // How processes were started decides what the host's part takes, by a factor of two and more.
   for (const Trait& trait : framework.traits) {
     if (trait.from == Trait::From::scenario || !scenario.plan.offload.optimizer) continue;
@@ -193,7 +198,8 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-YamlNode with_our_names(YamlNode document) {
+void use_our_names(YamlNode& document) {
+  std::optional<ScenarioError> twice;
   for (const keys::AcceptedName& name : keys::accepted_names()) {
     YamlEntry* const parent = document.find(name.mapping);
     if (parent == nullptr || !parent->value.is_mapping()) continue;
@@ -203,22 +209,23 @@ YamlNode with_our_names(YamlNode document) {
     if (const YamlEntry* ours = keys.find(name.ours)) {
       const std::string& file = theirs->value.where.file;
       if (file == ours->value.where.file) {
-        Field(theirs->value, fmt::format("{}.{}", name.mapping, name.theirs))
-            .fail(fmt::format("{}.{} says it already", name.mapping, name.ours), "one of them");
+        twice.emplace(theirs->value.where, join_path(name.mapping, name.theirs),
+                      join_path(name.mapping, name.ours) + " says it already", "one of them");
       }
       const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
       std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
     }
     if (YamlEntry* const left = keys.find(name.theirs)) left->key = name.ours;
   }
-  return document;
+  if (twice) throw ScenarioError(*twice);
 }
 
 Scenario read_scenario(YamlNode document, std::string_view default_name) {
   const FileView view;
   Scenario scenario;
-  scenario.where.document = with_our_names(std::move(document));
+  scenario.where.document = std::move(document);
   try {
+    use_our_names(scenario.where.document);
     read_document(default_name, scenario);
     return scenario;
   } catch (const ScenarioError& error) {

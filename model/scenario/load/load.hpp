@@ -26,7 +26,7 @@ YamlNode scenario_document(const std::filesystem::path& path, const std::vector<
 
 /// Calls keys by our names; of two names of one key, what the command line or a table states holds. Throws
 /// ScenarioError where one file states both.
-YamlNode with_our_names(YamlNode document);
+void use_our_names(YamlNode& document);
 
 /// The same from a document, whose overrides are already applied.
 Scenario read_scenario(YamlNode document, std::string_view default_name);

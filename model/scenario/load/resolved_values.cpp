@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/document_walk.hpp"
 #include "model/scenario/keys/key_tree.hpp"
@@ -14,9 +16,104 @@ namespace foretrain {
 
 namespace {
 
+/// The records that keys of a scenario fill, each by the path of the mapping that has the keys.
+class Records {
+ public:
+  explicit Records(const Scenario& scenario) : plan_(scenario.plan) {
+    const Cluster& cluster = scenario.cluster;
+    const Network& network = cluster.network;
+    if (cluster.groups.empty()) add("cluster.network", network);  // else each group has its own
+    add("cluster.network", network.sharing);
+    if (!std::holds_alternative<SingleSwitch>(network.fabric.shape)) {
+      std::visit([&](const auto& shape) { add("cluster.network.fabric", shape); }, network.fabric.shape);
+    }
+    if (network.transport) add("cluster.network.transport", *network.transport);
+    for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
+      add(fmt::format("cluster.groups[{}].network", i), cluster.groups[i].network);
+    }
+    add("plan", plan_);
+    std::visit([this](const auto& work) { add_work(work); }, scenario.workload);
+  }
+
+  /// Null where no key at that path fills such a record.
+  [[nodiscard]] const void* find(std::string_view path, const void* type) const {
+    const auto found =
+        std::ranges::find_if(all_, [&](const Part& part) { return part.type == type && part.path == path; });
+    return found == all_.end() ? nullptr : found->record;
+  }
+  [[nodiscard]] bool has_any_at(std::string_view path) const {
+    return std::ranges::find(all_, path, &Part::path) != all_.end();
+  }
+
+ private:
+  struct Part {
+    std::string path;
+    const void *record, *type;
+  };
+
+  template <typename T>
+  void add(std::string path, const T& record) {
+    all_.push_back({std::move(path), &record, &keys::type_of_record<T>});
+  }
+
+  void add_work(const TrainWorkload& train) {
+    const std::string path = "workload.train";
+    add("plan.zero", plan_);
+    add("plan.sync", plan_.sync);
+    add(path, train);
+    add(path, train.code);
+    std::visit([&](const auto& shape) { add_model(path + ".model", shape); }, train.model.shape);
+    if (train.parts.quantised.any()) add(path + ".quantisation", train.parts.quantised);
+    if (train.data) add(path + ".data.batching", train.data->batching);
+    if (train.loader) add_loader(path + ".loader", *train.loader);
+    if (train.checkpoint) {
+      add(path + ".checkpoint", *train.checkpoint);
+      add(path + ".checkpoint.storage", train.checkpoint->storage);
+    }
+    if (train.recovery) add(path + ".recovery", *train.recovery);
+  }
+  void add_work(const CollectiveWorkload& /*work*/) {
+    add("plan.sync", plan_.sync);
+    add("workload.collective", plan_.sync);
+  }
+  void add_work(const OperatorWorkload& work) {
+    add("workload.operator", work.conditions);
+    std::visit([this](const auto& shape) { add("workload.operator", shape); }, work.op.work);
+  }
+  void add_work(const HostWorkload& work) {
+    std::visit([this](const auto& shape) { add("workload.operator", shape); }, work.work);
+  }
+  void add_work(const StorageWorkload& work) {
+    add("workload.operator", work.pattern);
+    add("workload.operator.storage", work.storage);
+  }
+  void add_work(const LoaderWorkload& work) { add_loader("workload.operator", work.loader); }
+  void add_work(const TasksWorkload& /*work*/) {}
+
+  void add_model(const std::string& path, const TransformerConfig& model) {
+    add(path, model);
+    if (!model.pattern.empty()) add(path, model.mamba);
+  }
+  void add_model(const std::string& /*path*/, const NetworkConfig& /*model*/) {}
+  void add_model(const std::string& path, const VisionLanguageConfig& model) {
+    add(path + ".vision", model.vision);
+    add(path + ".projector", model.projector);
+    add(path + ".language", model.language);
+  }
+  void add_loader(const std::string& path, const DataLoader& loader) {
+    add(path, loader);
+    if (!(loader.per_sample > Seconds(0.0))) add(path, loader.stages);
+    if (loader.dataset) add(path + ".dataset", *loader.dataset);
+    if (loader.storage) add(path + ".storage", *loader.storage);
+  }
+
+  const Plan& plan_;
+  std::vector<Part> all_;
+};
+
 class Resolver {
  public:
-  explicit Resolver(const Scenario& scenario) : scenario_(scenario) {}
+  explicit Resolver(const Scenario& scenario) : scenario_(scenario), records_(scenario) {}
 
   std::vector<Trait> values() && {
     visit_mappings(scenario_.where.document, keys::scenario, [this](const DocumentMapping& one) { add(one); });
@@ -26,6 +123,7 @@ class Resolver {
  private:
   /// Of a preset only what is changed is the scenario's to say, of kinds of work only the one.
   void add(const DocumentMapping& mapping) {
+    if (mapping.node.is_scalar()) return;  // { sleep: 2 ms }
     const bool stated_alone = mapping.node.find("preset") != nullptr || mapping.node.find("hf") != nullptr ||
                               mapping.known.front() == keys::workload.keys.data();
     for (const keys::Key* key : mapping.known) {
@@ -33,13 +131,19 @@ class Resolver {
       const std::string path = join_path(mapping.path, key->name);
       const YamlEntry* entry = mapping.node.find(key->name);
       if (entry == nullptr) {
-        if (!stated_alone) add_unstated(path, *key);
+        if (!stated_alone) add_unstated(mapping, path, *key);
       } else if (!is_opened(*entry, *key)) {
-        const SourcePosition& where = entry->value.where;
-        const auto from = where.line == 0 ? Trait::From::command_line : Trait::From::scenario;
-        values_.push_back({path, in_one_line(entry->value), from, place_of(where)});
+        values_.push_back(
+            {path, in_one_line(entry->value), origin_of(entry->value.where), place_of(entry->value.where)});
       }
     }
+  }
+
+  /// Places without lines are words of the command line, or what chose the value in its stead ("plan: auto").
+  [[nodiscard]] Trait::From origin_of(const SourcePosition& where) const {
+    if (where.line == 0) return where.file.starts_with("--") ? Trait::From::command_line : Trait::From::assumed;
+    const auto in_file = [&](const auto& stated) { return stated.second.file == where.file; };
+    return std::ranges::any_of(scenario_.where.framework, in_file) ? Trait::From::trainer : Trait::From::scenario;
   }
 
   /// Of the catalogue's files below its folder: the same wherever that lies.
@@ -55,55 +159,90 @@ class Resolver {
     return !entry.value.is_scalar() && std::ranges::any_of(key.value.forms(), opens);
   }
 
-  void add_unstated(const std::string& path, const keys::Key& key) {
+  /// What holds without the key; keys that say nothing then are left out.
+  void add_unstated(const DocumentMapping& mapping, const std::string& path, const keys::Key& key) {
     const auto setting = std::ranges::find(scenario_.traits, path, &Trait::key);
-    if (setting != scenario_.traits.end()) {
+    const bool is_setting = setting != scenario_.traits.end();
+    if (is_setting) {
       values_.push_back(*setting);
       if (setting->from == Trait::From::trainer) values_.back().source.insert(0, scenario_.trainer + ": ");
-    } else if (const keys::Mapping* table = key.value.all[0].mapping; table != nullptr && has_record_of(path, *table)) {
+    } else if (key.value.all[0].mapping != nullptr && records_.has_any_at(path) && usual_value(key).empty()) {
       static const YamlNode nothing = yaml_mapping({});
       add({nothing, path, keys::keys_of(key.value.all[0], "")});
-    } else {
-      const std::string held = held_by(path, key), usual = usual_of(key);
-      const std::string value = !held.empty() ? held : usual.empty() || usual.starts_with("needed") ? "none" : usual;
-      values_.push_back(
-          {path, value, Trait::From::assumed, value == usual || usual.empty() ? "default" : "default: " + usual});
+    } else if (means_something(mapping, path, key)) {
+      const bool per_gpu = key.name == "global_batch" && mapping.node.find("global_batch_per_gpu") != nullptr;
+      const std::string usual = per_gpu ? "global_batch_per_gpu x GPUs" : usual_of(key);
+      const std::string value = held_by(mapping.path, path, key);
+      if (value.empty()) return;
+      values_.push_back({path, value, Trait::From::assumed, value == usual ? "default" : "default: " + usual});
     }
   }
 
-  /// Whether the scenario has a record that keys of the table at this path fill.
-  [[nodiscard]] bool has_record_of(const std::string& path, const keys::Mapping& table) const {
-    const std::string within = path + ".";
-    return std::ranges::any_of(table.keys, [&](const keys::Key& key) { return record_of(within, key) != nullptr; });
+  /// Whether the key could be stated as well.
+  [[nodiscard]] bool means_something(const DocumentMapping& mapping, const std::string& path,
+                                     const keys::Key& key) const {
+    const Plan& plan = scenario_.plan;
+    const auto* const train = std::get_if<TrainWorkload>(&scenario_.workload);
+    const bool trains = train != nullptr;
+    const bool exchanges = std::holds_alternative<CollectiveWorkload>(scenario_.workload);
+    if (path == "plan.execution") return !trains && !exchanges;
+    // Frameworks have something for all trainings to which such a key means something.
+    if (key.framework != nullptr || (mapping.path == "plan" && !trains)) return false;
+    if (mapping.path == "cluster" && !scenario_.cluster.groups.empty()) {
+      return !path.starts_with("cluster.node") && path != "cluster.gpus_per_node";
+    }
+    if (keys::is_server_key(key.name) && (mapping.path == "plan.sync" || mapping.path == "workload.collective")) {
+      return has_servers(plan.sync.algorithm);
+    }
+    if (path == "workload.train.attention") return !std::holds_alternative<NetworkConfig>(train->model.shape);
+    if (path == "plan.placement") return !has_servers(plan.sync.algorithm);
+    if (path == "plan.reshard_after_forward") return plan.zero == 3;
+    return !key.together.starts_with("Instead of") && goes_together(mapping, key);
   }
-  [[nodiscard]] std::string held_by(const std::string& path, const keys::Key& key) const {
-    const auto& [cluster, plan] = std::tie(scenario_.cluster, scenario_.plan);
-    if (path == "cluster.gpus_per_node") return std::to_string(cluster.gpus_per_node);
-    if (path == "cluster.nodes") return std::to_string(cluster.nodes);
+
+  /// Whether what the key goes together with holds, where that is another key of the mapping.
+  [[nodiscard]] bool goes_together(const DocumentMapping& mapping, const keys::Key& key) const {
+    if (key.together == "fp8") return mapping.path.ends_with(".fp8");
+    const auto other = keys::companion_of(key, mapping.known);
+    if (!other) return true;
+    const auto held = std::ranges::find(values_, join_path(mapping.path, other->key->name), &Trait::key);
+    return held == values_.end() ? mapping.node.find(other->key->name) != nullptr : other->suits(held->value);
+  }
+
+  [[nodiscard]] std::string held_by(const std::string& mapping, const std::string& path, const keys::Key& key) const {
+    const Cluster& cluster = scenario_.cluster;
+    const Plan& plan = scenario_.plan;
+    if (path == "name") return scenario_.name;
+    if (path == "cluster.gpus_per_node") return fmt::to_string(cluster.gpus_per_node);
     if (path == "cluster.nccl") {
       return cluster.nccl.none() ? "none" : fmt::format("{}.{}", cluster.nccl.major, cluster.nccl.minor);
     }
-    if (path == "plan.expert_tensor") return std::to_string(plan.folded_experts ? 1 : plan.tensor);
-    const void* record = key.member.written == nullptr ? nullptr : record_of(path, key);
-    return record == nullptr ? "" : key.member.written(record, key);
-  }
-  /// Null for what is no record of the scenario's own: networks of groups and of inline nodes are not the cluster's.
-  [[nodiscard]] const void* record_of(const std::string& path, const keys::Key& key) const {
-    const Plan& plan = scenario_.plan;
-    const Network* network = path.starts_with("cluster.network.") ? &scenario_.cluster.network : nullptr;
-    const auto* train = std::get_if<TrainWorkload>(&scenario_.workload);
-    const std::pair<const void*, const void*> records[] = {
-        {&keys::type_of_record<Plan>, train == nullptr ? nullptr : &plan},
-        {&keys::type_of_record<Sync>, &plan.sync},
-        {&keys::type_of_record<Network>, network},
-        {&keys::type_of_record<Sharing>, network == nullptr ? nullptr : &network->sharing},
-        {&keys::type_of_record<TrainWorkload>, train},
-        {&keys::type_of_record<TrainerCode>, train == nullptr ? nullptr : &train->code}};
-    const auto* record = std::ranges::find(records, key.member.record, &std::pair<const void*, const void*>::first);
-    return record == std::end(records) ? nullptr : record->second;
+    for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
+      if (path == fmt::format("cluster.groups[{}].gpus_per_node", i)) {
+        return fmt::to_string(cluster.groups[i].gpus_per_node);
+      }
+    }
+    if (path == "plan.expert_tensor") return fmt::to_string(plan.folded_experts ? 1 : plan.tensor);
+    if (path == "plan.order") {
+      std::vector<std::string_view> order;
+      for (const ParallelDimension dimension : plan.order) order.push_back(name(dimension));
+      return fmt::format("{}", fmt::join(order, "-"));
+    }
+    if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload)) {
+      if (path == "workload.train.precision") return std::string(name(train->precision));
+    }
+    if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario_.workload)) {
+      if (path == "workload.collective.ranks") return fmt::to_string(collective->ranks);
+    }
+    const void* record = records_.find(mapping, key.member.record);
+    if (key.member.written != nullptr && record != nullptr) return key.member.written(record, key);
+    // Several kinds of fabrics, models and operators have keys in one table.
+    const bool of_others = key.member.record != nullptr && record == nullptr && records_.has_any_at(mapping);
+    return of_others ? "" : usual_value(key);
   }
 
   const Scenario& scenario_;
+  const Records records_;
   std::vector<Trait> values_;
 };
 

@@ -16,12 +16,6 @@ namespace {
 
 constexpr IntegerRange attention_size{1, 1'000'000'000};
 
-void check_kind(const MappingReader& keys, std::string_view key, bool means_something, std::string_view kind) {
-  if (keys.has(key) && !means_something) {
-    keys.fail(key, fmt::format("only {} attention has this", kind), fmt::format("attention: {}", kind));
-  }
-}
-
 // Lengths of the two sequences, or of many packed ones.
 void read_lengths(const MappingReader& keys, Attention& work) {
   const auto lengths = keys.find("lengths");
@@ -40,10 +34,9 @@ void read_lengths(const MappingReader& keys, Attention& work) {
 
 void read_cache(const MappingReader& keys, Attention& work) {
   const bool kind = work.kind == AttentionKind::flash || work.kind == AttentionKind::flash_3;
-  if (!kind || work.backward) {
-    keys.refuse({"cache"}, "only forward passes by flash or flash_3 write one", "leave the key out");
-  }
-  work.cached = keys.flag_or("cache", work.engine_by_default());
+  keys.fail_if((!kind || work.backward) && work.cached, "cache", "only forward passes by flash or flash_3 write one",
+               "leave the key out");
+  if (!keys.has("cache")) work.cached = work.engine_by_default();
 }
 
 constexpr IntegerRange length_range{1, 100'000'000};
@@ -77,14 +70,10 @@ Operator read_attention(const Field& field) {
   const MappingReader keys = field.mapping(keys::attention);
   Attention work;
   keys.fill(work);
-  work.kv_heads = keys.integer_or("kv_heads", work.heads, attention_size);
+  if (!keys.has("kv_heads")) work.kv_heads = work.heads;
   if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
   read_lengths(keys, work);
   const bool standard = work.kind == AttentionKind::standard;
-  check_kind(keys, "dropout", standard, "standard");
-  check_kind(keys, "fused_softmax", standard, "standard");
-  check_kind(keys, "splits", work.kind == AttentionKind::flash_1, "flash_1");
-  check_kind(keys, "native", work.kind == AttentionKind::flash, "flash");
   read_cache(keys, work);
   keys.fail_if(work.heads % work.kv_heads != 0, "kv_heads", "{0} heads cannot share {1} evenly", "a divisor of {0}",
                work.heads, work.kv_heads);

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/model/model_reader.hpp"
 
 namespace foretrain {
@@ -13,34 +15,9 @@ constexpr std::int64_t largest_dimension = 100'000'000;
 
 std::vector<NetworkLayer> read_layers(const Field& list);
 
-/// A layer's word.
-struct LayerRow {
-  std::string_view word;
-  NetworkLayer::Kind kind;
-  bool has_parameters = false;
-};
-constexpr LayerRow layer_rows[] = {{"conv", NetworkLayer::Kind::convolution, true},
-                                   {"linear", NetworkLayer::Kind::linear, true},
-                                   {"batch_norm", NetworkLayer::Kind::batch_norm},
-                                   {"relu", NetworkLayer::Kind::relu},
-                                   {"sigmoid", NetworkLayer::Kind::sigmoid},
-                                   {"gelu", NetworkLayer::Kind::gelu},
-                                   {"max_pool", NetworkLayer::Kind::max_pool, true},
-                                   {"average_pool", NetworkLayer::Kind::average_pool, true},
-                                   {"global_average_pool", NetworkLayer::Kind::global_average_pool},
-                                   {"flatten", NetworkLayer::Kind::flatten},
-                                   {"dropout", NetworkLayer::Kind::dropout, true},
-                                   {"local_response_norm", NetworkLayer::Kind::local_response_norm},
-                                   {"residual", NetworkLayer::Kind::residual, true},
-                                   {"branches", NetworkLayer::Kind::branches, true},
-                                   {"repeat", NetworkLayer::Kind::repeat, true}};
-
-const LayerRow& find_row(const std::string& word, const Field& field) {
-  std::vector<std::string> words;
-  for (const LayerRow& row : layer_rows) {
-    if (row.word == word) return row;
-    words.emplace_back(row.word);
-  }
+NetworkLayer::Kind kind_of(const std::string& word, const Field& field) {
+  if (const auto kind = value_of<NetworkLayer::Kind>(word)) return *kind;
+  const std::vector<std::string> words(names_of<NetworkLayer::Kind>.begin(), names_of<NetworkLayer::Kind>.end());
   field.fail(fmt::format("unknown layer \"{}\"", word),
              did_you_mean(nearest_word(word, words), or_list(words, words.size())));
 }
@@ -77,13 +54,12 @@ NetworkLayer read_layer(const Field& field) {
   const bool alone = field.is_scalar();
   field.fail_if(!alone && (!field.is_mapping() || field.node().entries.size() != 1), "this is not one layer",
                 "relu, or { conv: { out: 64, kernel: 3 } }");
-  const LayerRow& row = find_row(alone ? field.text() : field.node().entries.front().key, field);
-  layer.kind = row.kind;
-  if (alone && row.has_parameters) {
-    field.fail(fmt::format("{} without parameters", row.word), fmt::format("{{ {}: {{ … }} }}", row.word));
-  }
-  if (!alone && !row.has_parameters) field.fail(fmt::format("{} has no parameters", row.word), std::string(row.word));
-  if (!alone) read_parameters(field.below(field.node().entries.front()), layer, row.word);
+  const std::string& word = alone ? field.text() : field.node().entries.front().key;
+  layer.kind = kind_of(word, field);
+  const bool has_parameters = std::ranges::find(keys::layer.keys, word, &keys::Key::name) != keys::layer.keys.end();
+  field.fail_if(alone && has_parameters, "{0} without parameters", "{{ {0}: {{ … }} }}", word);
+  field.fail_if(!alone && !has_parameters, "{0} has no parameters", "{0}", word);
+  if (!alone) read_parameters(field.below(field.node().entries.front()), layer, word);
   return layer;
 }
 

@@ -60,8 +60,7 @@ void check_heads(const MappingReader& model, const TransformerConfig& config) {
 /// What only a mixture of experts has.
 void read_experts(const MappingReader& model, TransformerConfig& config) {
   if (config.experts == 1) {
-    model.refuse({"shared_experts", "dense_layers", "dense_ffn_hidden", "expert_imbalance", "expert_capacity"},
-                 "the model has no experts", "experts: 8, say");
+    model.refuse({"dense_layers", "dense_ffn_hidden"}, "the model has no experts", "experts: 8, say");
   }
   config.dense_layers = model.integer_or("dense_layers", 0, {0, config.layers});
   if (config.dense_layers > 0) {
@@ -137,13 +136,6 @@ void read_attention_kind(const MappingReader& model, TransformerConfig& config) 
   if (model.has("window")) kind = KeysSeen::sliding;
   if (model.has("kv_lora_rank")) kind = KeysSeen::mla;
   kind = model.choice_or("attention_kind", kind);
-  if (!model.has("kv_lora_rank")) {
-    model.refuse({"q_lora_rank", "rope_head_dim", "v_head_dim"}, "latent attention without its keys",
-                 "kv_lora_rank: 512, say");
-  }
-  if (!model.has("window")) {
-    model.refuse({"full_attention_every"}, "every layer attends to all keys", "window: 4096, say, beside it");
-  }
   if (kind == KeysSeen::mla) {
     model.refuse({"window"}, "latent attention, which sees all keys", "attention_kind: sliding, or leave the key out");
   }
@@ -155,12 +147,7 @@ void read_attention_kind(const MappingReader& model, TransformerConfig& config) 
 /// `layer_pattern: M-M*-…` and the keys of Mamba-2 layers. Layers and experts must be read.
 void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
   const auto pattern = model.find("layer_pattern");
-  if (!pattern) {
-    model.refuse({"mamba_heads", "mamba_head_dim", "mamba_state", "mamba_groups", "mamba_kernel", "mamba_chunk",
-                  "mamba_step_rank"},
-                 "no layer is a Mamba-2 layer", "layer_pattern: M-M*-, say, beside it");
-    return;
-  }
+  if (!pattern) return;
   for (const char letter : pattern->text()) config.pattern.push_back(kind_of_letter(letter, *pattern));
   const auto length = static_cast<std::int64_t>(config.pattern.size());
   pattern->fail_if(length != config.layers, "{} letters for {} layers", "a letter for each layer", length,
@@ -189,8 +176,6 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   if (!model.has("kv_heads")) config.kv_heads = config.heads;
   if (!model.has("head_dim")) config.head_dim = config.hidden / config.heads;
   check_heads(model, config);
-  model.fail_if(model.has("layer_norm") && family != TransformerFamily::llama && !two_stacks, "layer_norm",
-                "the family's norms subtract the mean", "leave the key out, or family: llama");
   if (!model.has("ffn_hidden")) config.ffn_hidden = default_ffn_hidden(config.hidden, config.gated_ffn);
   if (vit) {
     read_vit_shape(model, config);

@@ -14,21 +14,8 @@ namespace foretrain {
 
 namespace {
 
-int size_of(ParallelDimension dimension, const Plan& plan) {
-  switch (dimension) {
-    case ParallelDimension::tensor:
-      return plan.tensor;
-    case ParallelDimension::context:
-      return plan.context;
-    case ParallelDimension::expert:
-      return plan.expert;
-    case ParallelDimension::data:
-      return plan.data;
-    case ParallelDimension::pipeline:
-      return plan.pipeline;
-  }
-  return 1;
-}
+/// In the order of ParallelDimension.
+constexpr int Plan::*sizes[] = {&Plan::tensor, &Plan::context, &Plan::expert, &Plan::data, &Plan::pipeline};
 
 /// Nodes that the fabric keeps closest together; 0 where it knows no such neighbourhoods.
 int neighbourhood(const Cluster& cluster) {
@@ -65,7 +52,7 @@ void read_order(const Field& field, Plan& plan) {
   }
   for (const ParallelDimension dimension : plan.order) {
     if (std::ranges::find(order, dimension) != order.end()) continue;
-    if (const int size = size_of(dimension, plan); size > 1) {
+    if (const int size = plan.*sizes[static_cast<std::size_t>(dimension)]; size > 1) {
       field.fail(fmt::format("without {}, which has {} ranks", name(dimension), size),
                  fmt::format("for example {}-{}", field.text(), name(dimension)));
     }

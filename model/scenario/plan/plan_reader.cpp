@@ -62,8 +62,9 @@ void check_zero(const MappingReader& keys, const Plan& plan) {
 /// `where` the rule for buckets is stated, which there may not be.
 void check_bucket_rule(const SourcePosition& where, const Sync& sync) {
   if (sync.bucket_rule.empty() || bucket_rules().find(sync.bucket_rule)) return;
+  const std::vector<std::string> known = bucket_rule_names();
   throw ScenarioError(where, "plan.sync.bucket", fmt::format("unknown rule \"{}\"", sync.bucket_rule),
-                      fmt::format("{}, or a size: 25 MB", fmt::join(bucket_rule_names(), ", ")));
+                      did_you_mean(nearest_word(sync.bucket_rule, known), or_list(known) + ", or a size: 25 MB"));
 }
 
 /// Keys that only servers have, and rules for buckets.

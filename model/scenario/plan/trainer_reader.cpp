@@ -135,10 +135,8 @@ struct HabitValue {
 };
 
 /// Whether that is what a new plan or training has.
-bool is_as_new(const keys::Key& key, const Constant& told) {
-  const std::string usual = key.member.written == nullptr ? "" : key.member.written(nullptr, key);
-  const bool number = told.name.find('=') == std::string::npos && (told.unit.empty() || told.value == 0.0);
-  return !usual.empty() && (number ? usual == fmt::format("{}", told.value) : told.name.ends_with("=" + usual));
+bool is_as_new(const keys::Key& key, const std::string& told) {
+  return key.member.written != nullptr && key.member.written(nullptr, key) == told;
 }
 
 /// A trainer's file as it was read. The session keeps all documents, so that a document's place tells it apart.
@@ -172,7 +170,7 @@ TrainerFile trainer_file(const Field& named) {
         const MappingReader keys = one.mapping(keys::habit);
         const Constant provenance = habit_provenance(fmt::format("{}.{}", file.stem, key.name), keys);
         file.habits.push_back({&key, read_when(keys.find("when")), Field(keys["value"].node(), key.name), provenance,
-                               is_as_new(*key.row, provenance)});
+                               is_as_new(*key.row, keys["value"].text())});
       }
     }
     return file;

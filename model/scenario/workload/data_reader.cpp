@@ -51,12 +51,6 @@ Batching read_batching(const Field& field, std::int64_t sequence) {
   }
   const MappingReader keys = field.mapping(keys::batching);
   keys.fill(batching);
-  if (batching.kind != Batching::Kind::bucketing) {
-    keys.refuse({"buckets"}, "buckets without bucketing", "kind: bucketing, or leave the key out");
-  }
-  if (batching.kind != Batching::Kind::packing) {
-    keys.refuse({"length"}, "a length without packing", "kind: packing, or leave the key out");
-  }
   keys.fail_if(batching.length > 0 && batching.length < sequence, "length",
                "packed sequences of {0} cannot hold a sample of {1}",
                "at least {1}, or a shorter sequence of the model", batching.length, sequence);

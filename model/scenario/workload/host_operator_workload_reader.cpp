@@ -10,11 +10,9 @@ namespace foretrain {
 
 namespace {
 
-int read_threads(const MappingReader& keys, const Cpu& cpu) {
-  const int threads = keys.int_or("threads", 1);
+void check_threads(const MappingReader& keys, int threads, const Cpu& cpu) {
   keys.fail_if(threads > cpu.cores, "threads", "{0} threads, but {1} has {2} cores", "at most {2}", threads, cpu.name,
                cpu.cores);
-  return threads;
 }
 
 HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
@@ -22,22 +20,14 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   const MemoryHierarchy& memory = *cpu.hierarchy;
   MemoryWalk walk;
   keys.fill(walk);
-  walk.threads = read_threads(keys, cpu);
+  check_threads(keys, walk.threads, cpu);
   if (walk.working_set > cpu.memory) {
     keys.fail("working_set", fmt::format("{} has {}", cpu.name, format_binary_bytes(cpu.memory)),
               "a working set that fits");
   }
   keys.fail_if(walk.working_set < memory.line * static_cast<double>(walk.threads), "working_set",
                "less than a line for each thread", "at least 64 B a thread");
-  const bool ordered = walk.pattern == WalkPattern::sequential || walk.pattern == WalkPattern::strided;
-  keys.fail_if(!ordered && walk.direction != WalkDirection::forward, "direction", "a random order has no direction",
-               "pattern: sequential or strided");
-  if (walk.pattern != WalkPattern::strided) {
-    keys.refuse({"stride"}, "only a strided walk has a stride", "pattern: strided");
-  }
-  if (walk.pattern != WalkPattern::random || walk.burst < memory.line) {
-    keys.refuse({"burst"}, "bursts are whole lines at random places", "pattern: random and a burst of at least 64 B");
-  }
+  keys.fail_if(keys.has("burst") && walk.burst < memory.line, "burst", "bursts are whole lines", "at least 64 B");
   keys.fail_if(walk.pattern == WalkPattern::pointer_chase && walk.access != WalkAccess::read, "access",
                "a pointer chase reads", "access: read");
   if (walk.element > memory.line) keys.fail("element", "larger than a line", "at most 64 B");
@@ -52,7 +42,8 @@ HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping(keys::cpu_matmul);
   CpuMatmul work;
   keys.fill(work);
-  work.threads = keys.has("threads") ? read_threads(keys, cpu) : cpu.cores;
+  if (!keys.has("threads")) work.threads = cpu.cores;
+  check_threads(keys, work.threads, cpu);
   return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
 }
 

@@ -28,15 +28,11 @@ void check_loader(const DataLoader& loader, const MappingReader& keys, const Sto
   }
   if (loader.dataset) {
     keys.refuse({"read"}, "the dataset's storage says how long reading takes", "read, or a dataset");
-  } else {
-    keys.refuse({"storage", "epoch", "keep_decoded"}, "nothing is read from storage", "a dataset, or leave it out");
   }
   keys.fail_if(loader.dataset && !loader.storage && !usual.exists(), "dataset", "the node has no storage",
                "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
   keys.fail_if(loader.keeps_decoded && !(loader.decoded > Bytes(0.0)), "keep_decoded",
                "nothing says how large a decoded sample is", "decoded, for example decoded: 602 KB");
-  keys.fail_if(loader.non_blocking && !loader.pinned, "non_blocking", "a copy from pageable memory blocks all the same",
-               "pinned: true as well, or false");
   keys.fail_if(loader.decodes_on_device != keys.has("device_decode"),
                loader.decodes_on_device ? "decode_on" : "device_decode",
                loader.decodes_on_device ? "nothing says how long the device takes" : "decoding is done by the workers",
@@ -78,8 +74,6 @@ StorageWorkload read_storage_workload(const Field& field, bool write, const Stor
   pattern.direct = true;
   keys.fill(pattern);
   if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");
-  keys.fail_if(keys.has("streams") && pattern.order == AccessOrder::random, "streams", "streams that read at random",
-               "order: sequential, or queue_depth instead");
   workload.size = keys.quantity_or("size", pattern.block);
   return workload;
 }

@@ -257,8 +257,6 @@ Operator read_memory_access(const Field& field) {
   if (strided) {
     work.stride = keys["stride"].quantity<Bytes>();
     if (work.stride < work.element) keys.fail("stride", "shorter than one element", "at least the element's size");
-  } else {
-    keys.refuse({"stride"}, "this pattern has no stride", "pattern: strided");
   }
   const double once = std::max(1.0, std::floor(work.working_set / (strided ? work.stride : work.element)));
   work.reads = once;

@@ -48,20 +48,6 @@ AttentionKind usual_attention(const Cluster& cluster, const ModelConfig& model) 
   return old ? AttentionKind::standard : AttentionKind::flash;
 }
 
-/// For the whole cluster or for each GPU. What a table of cases or the command line states replaces the other key of
-/// the scenario's file.
-void read_global_batch(const MappingReader& train, ReadWorkload& result) {
-  auto whole = train.find("global_batch"), per_gpu = train.find("global_batch_per_gpu");
-  if (whole && per_gpu) {
-    const auto stated_later = [&](const Field& key) { return key.where().file != train.field().where().file; };
-    per_gpu->fail_if(stated_later(*whole) == stated_later(*per_gpu), "global_batch says it already",
-                     "either this key or global_batch");
-    (stated_later(*whole) ? per_gpu : whole).reset();
-  }
-  result.states_global_batch = whole.has_value();
-  if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
-}
-
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
   if (std::holds_alternative<NetworkConfig>(model.shape)) {
     train.refuse({"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
@@ -85,7 +71,10 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.model = read_once(train["model"], read_model);
   workload.attention = usual_attention(cluster, workload.model);
   train.fill(workload);
-  read_global_batch(train, result);
+  result.states_global_batch = train.has("global_batch");
+  if (const auto per_gpu = train.find("global_batch_per_gpu")) {
+    result.global_batch_per_gpu = per_gpu->number(Zero::refused);
+  }
   read_training_precision(train, workload);
   workload.code = read_trainer_code(train, workload.model, cluster);
   for (const Gpu* gpu : gpus_in(cluster)) {
