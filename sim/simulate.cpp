@@ -26,9 +26,11 @@ NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> 
   return plan;
 }
 
-/// Throws UsageError where every step of every collective is more than can be simulated.
-void check_steps(const TaskGraph& graph) {
-  constexpr double most_messages = 1e8, most_at_once = 1e6;  // some 100 seconds; some seconds to make them ready
+/// Throws UsageError where every step of every collective is more than can be simulated. Messages over drawn routes are
+/// not alike: each changes the rates of many others.
+void check_steps(const TaskGraph& graph, const Topology& topology) {
+  const double most_messages = topology.draws_routes() ? 1e7 : 1e8;  // some 100 seconds
+  constexpr double most_at_once = 1e6;                               // some seconds to make them ready
   double all = 0.0, at_once = 0.0;
   std::vector<bool> counted(graph.blocks().size());
   for (const Task& task : graph.tasks()) {
@@ -50,7 +52,6 @@ void check_steps(const TaskGraph& graph) {
 /// One program per block that has flows and that some task uses. The plan is then complete.
 std::vector<std::optional<CollectiveProgram>> make_programs(const TaskGraph& graph, Fidelity fidelity,
                                                             NetworkPlan& plan) {
-  if (fidelity == Fidelity::steps) check_steps(graph);
   std::vector<std::optional<CollectiveProgram>> programs(graph.blocks().size());
   for (const Task& task : graph.tasks()) {
     auto& program = programs[at_index(task.block)];
@@ -116,11 +117,13 @@ class FlowInterconnect final : public Interconnect {
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
                    std::span<const BackgroundFlow> background, bool folding) {
   if (fidelity == Fidelity::estimate) throw InternalError("fidelity estimate is computed, not simulated");
+  if (fidelity == Fidelity::steps) check_steps(graph, topology);
   FlowInterconnect interconnect(graph, topology, fidelity, background, folding);
   return run(graph, interconnect);
 }
 
 ExecutorOn executor_on(const Job& job, Fidelity fidelity) {
+  if (fidelity == Fidelity::steps) check_steps(job.graph(), job.topology());  // before routes are drawn
   return [&job, fidelity](const TaskGraph& graph, const Topology& topology) {
     const std::vector<BackgroundFlow>& background = job.scenario().background;
     if (fidelity == Fidelity::estimate) return run_uncontended(graph, job.topology(), topology, background);

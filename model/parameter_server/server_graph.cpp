@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -10,20 +11,10 @@
 #include "model/base/number.hpp"
 #include "model/base/spread.hpp"
 #include "model/collectives/contention.hpp"
-#include "model/collectives/link_load.hpp"
 
 namespace foretrain {
 
 namespace {
-
-LoweredCollective::Phase at_once(std::vector<Flow> flows, const Topology& topology) {
-  LoweredCollective::Phase phase;
-  for (const Flow& flow : flows) {
-    phase.latency = std::max(phase.latency, topology.route(flow.source, flow.destination).latency);
-  }
-  phase.flows = std::move(flows);
-  return phase;
-}
 
 /// Fisher and Yates's shuffle, the same on every machine.
 void shuffle(std::vector<int>& order, int seed) {
@@ -61,7 +52,8 @@ class GraphBuilder {
   void add_updates(std::size_t workers);
   TaskId call(const Lane& lane, bool push, int g, int s, const std::vector<TaskId>& after, int iteration);
   TaskId write(const Servers& servers, std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration);
-  void add_messages(Lane& lane, bool push, LinkLoad& load);
+  void add_messages(Lane& lane, bool push);
+  [[nodiscard]] Seconds beside_background(const Lane& lane, bool push, int g) const;
   BlockId local_block(const Lane& lane, const char* name, LoweredCollective lowered);
   BlockId fixed_block(const char* name, Seconds duration, Category category) {
     return builder_.add_block({name, category, duration});
@@ -80,6 +72,7 @@ class GraphBuilder {
   }
 
   const ParameterStore& store_;
+  std::shared_ptr<const ParameterStore> kept_ = std::make_shared<const ParameterStore>(store_);  ///< for the messages
   const Topology& topology_;
   const ServerGraph::Iterations& iterations_;
   int groups_, servers_;
@@ -193,9 +186,8 @@ void GraphBuilder::add_lane(WorkerLane workers) {
   lane.workers = std::move(workers);
   lane.host = fixed_block("between steps", store_.host_between_steps, Category::host);
   lane.pulled.assign(at_index(groups_), std::vector<TaskId>(at_index(servers_), -1));
-  LinkLoad load(topology_);
-  add_messages(lane, true, load);
-  add_messages(lane, false, load);
+  add_messages(lane, true);
+  add_messages(lane, false);
   for (const LoweredCollective& reduce : store_.reduce) {
     lane.reduce_block.push_back(local_block(lane, "gradient reduce-scatter in the machine", reduce));
   }
@@ -221,34 +213,39 @@ BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCol
   return builder_.add_block({name, Category::communication, uncontended, std::move(lowered)});
 }
 
-void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
+/// Of all messages of a group together.
+Seconds GraphBuilder::beside_background(const Lane& lane, bool push, int g) const {
+  LoweredCollective::Phase all;
+  for (int s = 0; s < servers_; ++s) {
+    const std::vector<Flow> flows = store_.messages(lane.workers, g, s, push);
+    all.flows.insert(all.flows.end(), flows.begin(), flows.end());
+  }
+  return uncontended_time({"", {std::move(all)}}, topology_, store_.background);
+}
+
+/// Alone, a message takes its part of the time in which the whole group is exchanged with all servers: they are busy
+/// with it together.
+void GraphBuilder::add_messages(Lane& lane, bool push) {
   auto& blocks = push ? lane.push_block : lane.pull_block;
   blocks.assign(at_index(groups_), std::vector<BlockId>(at_index(servers_), -1));
+  std::vector<std::vector<double>> amounts;
+  for (const ParameterStore::KeyGroup& group : store_.groups) amounts.push_back(group.parameters);
+  const MessageLoad load = message_load(store_, topology_, lane.workers, push, amounts);
+  const auto workers = std::make_shared<const WorkerLane>(lane.workers);
   for (int g = 0; g < groups_; ++g) {
-    // Alone, a message takes its part of the time in which the whole group is exchanged with all servers: they are
-    // busy with it together.
-    std::vector<std::vector<Flow>> flows(at_index(servers_));
-    std::vector<Flow> all;
-    for (int s = 0; s < servers_; ++s) {
-      if (!holds(g, s)) continue;
-      for (const int worker : lane.workers) {
-        const std::vector<Flow> own = push ? store_.push(worker, g, s) : store_.pull(worker, g, s);
-        flows[at_index(s)].insert(flows[at_index(s)].end(), own.begin(), own.end());
-      }
-      all.insert(all.end(), flows[at_index(s)].begin(), flows[at_index(s)].end());
-    }
-    const Seconds together = store_.background.empty() ? load.busiest(all)
-                                                       : uncontended_time({"", {{Seconds(0.0), std::move(all), 1}}},
-                                                                          topology_, store_.background);
-    const std::vector<double>& parameters = store_.groups[at_index(g)].parameters;
+    const Seconds together = store_.background.empty() ? load.busiest[at_index(g)] : beside_background(lane, push, g);
+    const std::vector<double>& parameters = amounts[at_index(g)];
     const double most = *std::ranges::max_element(parameters);
     for (int s = 0; s < servers_; ++s) {
       if (!holds(g, s)) continue;
-      LoweredCollective::Phase phase = at_once(std::move(flows[at_index(s)]), topology_);
-      const Seconds uncontended = phase.latency + together * (parameters[at_index(s)] / most);
+      const Seconds latency = load.latency.at((push ? store_.push_to : store_.pull_from)[at_index(s)]);
+      const auto messages = [store = kept_, workers, g, s, push, latency] {
+        return std::vector<LoweredCollective::Phase>{{latency, store->messages(*workers, g, s, push)}};
+      };
       blocks[at_index(g)][at_index(s)] =
-          builder_.add_block({push ? "gradient push" : "weight pull", Category::communication, uncontended,
-                              LoweredCollective{push ? "push" : "pull", {std::move(phase)}}});
+          builder_.add_block({push ? "gradient push" : "weight pull", Category::communication,
+                              latency + together * (parameters[at_index(s)] / most),
+                              LoweredCollective{push ? "push" : "pull", {1, messages}}});
     }
   }
 }

@@ -249,18 +249,6 @@ void add_local_collectives(const Scenario& scenario, const Topology& topology, P
   }
 }
 
-/// `each`: bytes of a parameter.
-std::vector<Flow> pulled_from(EndpointId place, const ParameterStore& store, int worker, int group, int server,
-                              Bytes each) {
-  const std::vector<int>& gpus = store.workers[at_index(worker)];
-  const double parameters = store.groups[at_index(group)].parameters[at_index(server)] / number(gpus.size());
-  std::vector<Flow> flows;
-  for (const int gpu : gpus) {
-    if (gpu != place) flows.push_back({place, gpu, each * parameters});
-  }
-  return flows;
-}
-
 }  // namespace
 
 Segment ParameterStore::compute() const {
@@ -299,15 +287,19 @@ ParameterStore ParameterStore::with_slow_workers_last() const {
   return last;
 }
 
-std::vector<Flow> ParameterStore::push(int worker, int group, int server) const {
-  if (worker < pushed_before) return {};
-  std::vector<Flow> flows = pulled_from(push_to[at_index(server)], *this, worker, group, server, gradient);
-  for (Flow& flow : flows) std::swap(flow.source, flow.destination);
+std::vector<Flow> ParameterStore::messages(std::span<const int> of_workers, int group, int server, bool push) const {
+  const EndpointId place = (push ? push_to : pull_from)[at_index(server)];
+  std::vector<Flow> flows;
+  for (const int worker : of_workers) {
+    if (push && worker < pushed_before) continue;
+    const std::vector<int>& gpus = workers[at_index(worker)];
+    const double parameters = groups[at_index(group)].parameters[at_index(server)] / number(gpus.size());
+    const Bytes bytes = (push ? gradient : weight) * parameters;
+    for (const int gpu : gpus) {
+      if (gpu != place) flows.push_back({push ? gpu : place, push ? place : gpu, bytes});
+    }
+  }
   return flows;
-}
-
-std::vector<Flow> ParameterStore::pull(int worker, int group, int server) const {
-  return pulled_from(pull_from[at_index(server)], *this, worker, group, server, weight);
 }
 
 bool uses_store(const Scenario& scenario) {

@@ -10,6 +10,8 @@
 // effective distributed ML via a stale synchronous parallel parameter server", NIPS 2013.
 #pragma once
 
+#include <map>
+#include <span>
 #include <vector>
 
 #include "model/training/step/step.hpp"
@@ -91,9 +93,8 @@ struct ParameterStore {
   [[nodiscard]] double factor(int worker, int iteration) const;
   /// The same, on average.
   [[nodiscard]] double mean_factor(int worker) const;
-  /// What one worker pushes to (pulls from) one server for a group; each of its GPUs takes an equal share.
-  [[nodiscard]] std::vector<Flow> push(int worker, int group, int server) const;
-  [[nodiscard]] std::vector<Flow> pull(int worker, int group, int server) const;
+  /// What workers push to one server, or pull from it, for a group; each GPU of a worker takes an equal share.
+  [[nodiscard]] std::vector<Flow> messages(std::span<const int> of_workers, int group, int server, bool push) const;
 
   static constexpr int most_groups = 16;
 };
@@ -107,6 +108,21 @@ bool uses_store(const Scenario& scenario);
 /// find no place.
 ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train, const Model& model,
                            const Topology& topology, const Step& step);
+
+/// Messages between some workers and all servers, in one direction: several amounts of them, each by itself.
+struct MessageLoad {
+  struct Link {
+    LinkId link = 0;
+    std::vector<Bytes> carried;  ///< by amount
+  };
+  std::vector<Link> links;
+  std::vector<Seconds> busiest;           ///< by amount: what the busiest link or connection takes for it
+  std::map<EndpointId, Seconds> latency;  ///< by a server's place: of its longest way
+};
+
+/// `parameters`: by amount and server.
+MessageLoad message_load(const ParameterStore& store, const Topology& topology, std::span<const int> workers, bool push,
+                         const std::vector<std::vector<double>>& parameters);
 
 /// compute is the average over many iterations, random ones where workers are unequal: synchronous, of the slowest
 /// worker's passes; bounded(k), of workers that may be k iterations apart; asynchronous, n ÷ the sum of the workers'

@@ -1,8 +1,9 @@
 // The closed forms: what no step with parameter servers can be shorter than.
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "model/base/number.hpp"
-#include "model/collectives/link_load.hpp"
 #include "model/parameter_server/store.hpp"
 
 namespace foretrain {
@@ -35,35 +36,82 @@ double step_factor(const ParameterStore& store) {
   return store.worker_count() / speed;
 }
 
-/// All workers' messages of one step in one direction.
-std::vector<Flow> messages_of(const ParameterStore& store,
-                              std::vector<Flow> (ParameterStore::*direction)(int, int, int) const) {
-  std::vector<Flow> all;
-  for (int w = 0; w < store.worker_count(); ++w) {
-    for (int g = 0; g < static_cast<int>(store.groups.size()); ++g) {
-      for (int s = 0; s < store.server_count(); ++s) {
-        const std::vector<Flow> flows = (store.*direction)(w, g, s);
-        all.insert(all.end(), flows.begin(), flows.end());
-      }
-    }
+/// Parameters of all groups, by server.
+std::vector<double> all_parameters(const ParameterStore& store) {
+  std::vector<double> all(at_index(store.server_count()));
+  for (const ParameterStore::KeyGroup& group : store.groups) {
+    for (std::size_t s = 0; s < all.size(); ++s) all[s] += group.parameters[s];
   }
   return all;
 }
 
 }  // namespace
 
+MessageLoad message_load(const ParameterStore& store, const Topology& topology, std::span<const int> workers, bool push,
+                         const std::vector<std::vector<double>>& parameters) {
+  const std::vector<EndpointId>& places = push ? store.push_to : store.pull_from;
+  // Servers of one place share its connections to each worker.
+  std::map<EndpointId, std::vector<double>> at_place;  // by amount
+  for (std::size_t s = 0; s < places.size(); ++s) {
+    std::vector<double>& amounts = at_place.try_emplace(places[s], parameters.size()).first->second;
+    for (std::size_t i = 0; i < amounts.size(); ++i) amounts[i] += parameters[i][s];
+  }
+  MessageLoad load;
+  load.busiest.resize(parameters.size());
+  std::vector<std::int32_t> index_of(at_index(topology.links()), -1);  // in load.links
+  std::vector<LinkId> route;
+  for (const auto& [place, amounts] : at_place) {
+    Seconds& latency = load.latency[place];
+    for (const int worker : workers) {
+      if (push && worker < store.pushed_before) continue;
+      const std::vector<int>& gpus = store.workers[at_index(worker)];
+      const Bytes each = (push ? store.gradient : store.weight) / number(gpus.size());
+      for (const int gpu : gpus) {
+        if (gpu == place) continue;
+        const EndpointId source = push ? gpu : place, destination = push ? place : gpu;
+        latency = std::max(latency, topology.latency(source, destination));
+        route.clear();
+        topology.append_route(source, destination, route);
+        const BytesPerSecond most =
+            topology.limits_connections() ? topology.most_rate(source, destination) : BytesPerSecond::infinity();
+        for (std::size_t i = 0; i < amounts.size(); ++i) {
+          load.busiest[i] = std::max(load.busiest[i], each * amounts[i] / most);
+        }
+        for (const LinkId link : route) {
+          std::int32_t& known = index_of[at_index(link)];
+          if (known < 0) {
+            known = static_cast<std::int32_t>(load.links.size());
+            load.links.push_back({link, std::vector<Bytes>(amounts.size())});
+          }
+          std::vector<Bytes>& carried = load.links[at_index(known)].carried;
+          for (std::size_t i = 0; i < amounts.size(); ++i) carried[i] += each * amounts[i];
+        }
+      }
+    }
+  }
+  for (const auto& [link, carried] : load.links) {
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      if (!(carried[i] > Bytes(0.0))) continue;
+      load.busiest[i] = std::max(load.busiest[i], carried[i] / topology.link_bandwidth(link));
+    }
+  }
+  return load;
+}
+
 ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology& topology) {
   ParameterStore::Bounds bounds;
   bounds.compute = store.compute().total() * step_factor(store) + store.host_between_steps;
+  std::vector<int> workers(store.workers.size());
+  std::iota(workers.begin(), workers.end(), 0);
   std::vector<Bytes> load(at_index(topology.links()));
-  const auto carry = [&](const std::vector<Flow>& flows) {
-    visit_links(flows, topology, [&](const Flow& flow, LinkId link) { load[at_index(link)] += flow.bytes; });
+  const auto carry = [&](bool push) {
+    const MessageLoad messages = message_load(store, topology, workers, push, {all_parameters(store)});
+    for (const auto& [link, carried] : messages.links) load[at_index(link)] += carried.front();
+    return messages.busiest.front();
   };
+  bounds.push = carry(true);
+  bounds.pull = carry(false);
   const bool one_by_one = store.consistency != Sync::Consistency::synchronous;
-  const std::vector<Flow> pushes = messages_of(store, &ParameterStore::push);
-  const std::vector<Flow> pulls = messages_of(store, &ParameterStore::pull);
-  carry(pushes);
-  carry(pulls);
   for (int s = 0; s < store.server_count(); ++s) {
     Seconds updating, connection;
     for (const ParameterStore::KeyGroup& group : store.groups) {
@@ -81,9 +129,6 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
     Seconds& bound = topology.link_kind(link) == LinkKind::memory ? bounds.server : bounds.link;
     bound = std::max(bound, time);
   }
-  LinkLoad messages(topology);
-  bounds.push = messages.busiest(pushes);
-  bounds.pull = messages.busiest(pulls);
   return bounds;
 }
 
