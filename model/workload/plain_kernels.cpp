@@ -97,9 +97,9 @@ std::vector<StreamBytes> plain_rms_norm(Bytes element) {
   return {cast_up(e),
           {"square", Kind::elementwise, wide, wide, 2.0 * wide, wide},
           {"mean", Kind::reduction, wide, 0.0, 0.0, wide, false},
-          {"scaling", Kind::elementwise, wide, wide, 5.0 * wide, 2.0 * wide, true, 3},
+          {"scaling", Kind::elementwise, wide, wide, 5.0 * wide, 2.0 * wide, true, 3, OperatorRole::any, 1.0, 1.0},
           cast_down(e),
-          {"weight", Kind::elementwise, e, e, 3.0 * e, e, false, 2}};
+          {"weight", Kind::elementwise, e, e, 3.0 * e, e, false, 2, OperatorRole::any, 1.0, 1.0}};
 }
 
 std::vector<StreamBytes> plain_gated_activation(Bytes element) {

@@ -152,6 +152,7 @@ constexpr Key condition_keys[] = {
     {"adapters", flag, "both", "Whether adapters are trained (lora)."},
     {"master_weights", flag, "both", "Whether 2-byte weights have an fp32 copy (workload.train.master_weights)."},
     {"kernels", word<KernelSet>, "both", "How kernels are cut (workload.train.kernels)."},
+    {"attention", one_or_list(word<AttentionKind>), "all", "Attention kernels (workload.train.attention)."},
     {"execution", word<ExecutionMode>, "all", "How operators are launched (plan.execution)."},
     {"architecture", one_or_list(text), "all", "Generations of the GPUs."},
     {"context", flag, "both", "Whether sequences are divided among context ranks."},
