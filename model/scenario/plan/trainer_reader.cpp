@@ -222,20 +222,27 @@ void add_habits(const TrainerFile& file, Trait::From from, Training& training) {
   }
 }
 
-/// Where the scenario states `kernels: fused`, it is short for what the framework's file says that it fuses then, and
-/// the rest is plain; for everything where the file says nothing.
+/// Where the scenario states `kernels: fused`, it is short for all that the framework's file says that it fuses then
+/// (`fusions` on condition of kernels), and the rest is plain; for everything where the file says nothing.
 void expand_kernels(const TrainerFile& file, Trait::From from, Training& training) {
-  if (training.document.at("workload.train.kernels") == nullptr) return;
+  constexpr std::string_view fusions = "workload.train.fusions";
+  if (training.document.at("workload.train.kernels") == nullptr || training.document.at(fusions) != nullptr) return;
+  Trait trait{std::string(fusions), "", from, ""};
   for (const HabitValue& one : file->habits) {
-    const std::size_t number = number_of(*one.key);
-    if (one.key->name != "workload.train.fusions" || one.when.empty()) continue;
-    if (training.decided[number] || training.train.code.kernels != KernelSet::fused || !holds(one.when, training))
-      continue;
+    const bool of_kernels =
+        std::ranges::any_of(one.when, [](const auto& stated) { return stated.first->key == "kernels"; });
+    if (one.key->name != fusions || !of_kernels || !holds(one.when, training)) continue;
     one.value.fill(*one.key->row, training.record_of(*one.key->row));
-    training.train.code.kernels = KernelSet::plain;
-    training.decided.set(number);
-    training.found.traits.push_back({one.key->name, one.value.text(), from, one.provenance.source});
+    training.decided.set(number_of(*one.key));
+    trait.value += (trait.value.empty() ? "" : ", ") + one.value.text();
+    trait.source = one.provenance.source;
+    if (from != Trait::From::trainer) continue;
+    training.found.habits.push_back(one.provenance);
+    training.found.where.emplace_back(one.key->name, one.value.where());
   }
+  if (trait.value.empty()) return;
+  training.train.code.kernels = KernelSet::plain;
+  training.found.traits.push_back(trait);
 }
 
 /// Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest.
