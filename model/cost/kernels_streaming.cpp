@@ -12,6 +12,21 @@ namespace {
 // read later: nothing is left from twice the L2's size on.
 Bytes kept(Bytes read, Bytes l2) { return std::clamp(2.0 * l2 - read, Bytes(0.0), read); }
 
+// What a multiprocessor finds in the L2 of what it brought there itself. In chips of compute capability 8.0 and 9.0 to
+// 10.3 that is two partitions, each with copies for the multiprocessors beside it (A100 and H100 whitepapers).
+Bytes l2_of_rows(const Gpu& gpu) {
+  const double capability = gpu.compute_capability;
+  const bool divided = capability == 8.0 || (capability >= 9.0 && capability < 12.0);
+  return divided ? 0.5 * gpu.l2_cache : gpu.l2_cache;
+}
+
+// Of what an operator reads, the part in the L2. Repeated, it finds what is left of all that it read and wrote.
+Bytes kept(const Streaming& work, const Gpu& gpu) {
+  if (!work.repeated || !(work.read > Bytes(0.0))) return kept(work.read, gpu.l2_cache);
+  const Bytes all = work.read + work.written;
+  return kept(all, l2_of_rows(gpu)) * (work.read / all);
+}
+
 double relative_efficiency(StreamingKind kind, const StreamingConstants& constants) {
   switch (kind) {
     case StreamingKind::gather:
@@ -32,12 +47,19 @@ double threads_per_sm(const Gpu& gpu) {
 }
 
 // Of what a row's later passes read, the share that is gone from the L2, where rows under way lie with what they wrote:
-// a block of threads for each.
-Bytes missed(const Streaming::Rows& rows, const Gpu& gpu, const StreamingConstants& constants) {
+// a block of threads for each. Blocks drift apart: some find nothing once that fills the L2, all at four times as much
+// (PyTorch 2.1's layer norm and softmax on V100 and A100, sitar-lab/NeuSight, 48 rows).
+Bytes missed(const Streaming::Rows& rows, const Gpu& gpu) {
   if (!(rows.again > Bytes(0.0)) || !(gpu.l2_cache > Bytes(0.0))) return rows.again;
   const double blocks = gpu.sms * std::max(1.0, std::floor(threads_per_sm(gpu) / rows.threads));
   const Bytes under_way = rows.row * std::min(rows.count, blocks);
-  return rows.again * std::clamp(under_way / (gpu.l2_cache * constants.row_cache_share) - 1.0, 0.0, 1.0);
+  return rows.again * std::clamp((under_way / l2_of_rows(gpu) - 1.0) / 3.0, 0.0, 1.0);
+}
+
+// Each of a multiprocessor's four schedulers issues an instruction a clock.
+Seconds issued(const Streaming::Rows& rows, const Gpu& gpu) {
+  if (!(rows.instructions > 0.0)) return Seconds(0.0);
+  return Seconds(std::ceil(rows.count / gpu.sms) * rows.instructions / (4.0 * gpu.boost_clock.value()));
 }
 
 // Little's law: each number waits for the memory's latency, and so many are on their way.
@@ -57,11 +79,15 @@ KernelTime kernel_time(const Streaming& work, Precision /*precision*/, int kerne
   const double efficiency = constants.bandwidth_efficiency * relative_efficiency(work.kind, constants);
   const Bytes total = work.read + work.written + work.rows.again;
   const bool warm = work.kind == StreamingKind::elementwise || work.kind == StreamingKind::reduction;
-  const Bytes cached =
-      (warm ? kept(work.read, gpu.l2_cache) : Bytes(0)) + work.rows.again - missed(work.rows, gpu, constants);
+  const Bytes cached = (warm ? kept(work, gpu) : Bytes(0)) + work.rows.again - missed(work.rows, gpu);
   const BytesPerSecond memory = gpu.memory_bandwidth * efficiency;
   const BytesPerSecond cache = std::max(gpu.l2_bandwidth * efficiency, memory);
-  const Seconds traffic = (total - cached) / memory + cached / cache;
+  // Where rows are read again, some blocks do so while others wait for memory. Instructions hide behind traffic in
+  // part.
+  const bool beside = work.rows.again > Bytes(0.0);
+  const Seconds moving =
+      beside ? std::max((total - cached) / memory, total / cache) : (total - cached) / memory + cached / cache;
+  const Seconds traffic(std::hypot(moving.value(), issued(work.rows, gpu).value()));
   const Seconds arithmetic =
       std::max(work.flops / gpu.matrix_rate(Precision::fp32), one_at_a_time(work.singles, gpu, constants));
   const Seconds fixed = Seconds(constants.kernel_us * 1e-6) * number(kernels);

@@ -86,12 +86,15 @@ std::vector<OperatorCost> burst_costs(const std::vector<Operator>& ops, const Gp
 
 std::vector<OperatorCost> costs_alone(const OperatorWorkload& workload, const Gpu& gpu,
                                       const Calibration& calibration) {
-  const std::vector<Operator> ops = workload.operators();
+  std::vector<Operator> ops = workload.operators();
+  auto* streaming = std::get_if<Streaming>(&ops.back().work);
+  if (streaming != nullptr) streaming->repeated = true;
   const bool burst = workload.conditions.clock == Clock::boost && !gpu.processor;
   std::vector<OperatorCost> costs = burst ? burst_costs(ops, gpu, calibration) : costs_on(gpu, ops, calibration);
   if (workload.conditions.launch == Launched::stream) {
-    const Seconds call(calibration.host.loop_call_us * 1e-6);
-    for (OperatorCost& cost : costs) cost.device += call * cost.kernels;
+    const HostConstants& host = calibration.host;
+    const Seconds call((streaming != nullptr ? host.framework_call_us : host.loop_call_us) * 1e-6);
+    for (OperatorCost& cost : costs) cost.device += call * (streaming != nullptr ? 1 : cost.kernels);
   }
   return costs;
 }

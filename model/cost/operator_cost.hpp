@@ -33,7 +33,8 @@ Seconds roofline(const Operator& op, const Gpu& gpu);
 
 /// Time of each of workload.operators(), once.
 ///
-/// launch: stream adds what a call in a loop takes beyond its kernel (HostConstants::loop_call_us).
+/// launch: stream adds what a call takes beyond its kernels: of a library in a loop, for each; of a framework, which
+/// memory-bound operators are, once, and the device is idle before (HostConstants::loop_call_us, framework_call_us).
 ///
 /// clock: boost is a burst of three executions to warm up and six that count. Boards let chips draw `burst_power` times
 /// their limit for `settle_ms`, then hold them to it at once; the speed is the average over the six.

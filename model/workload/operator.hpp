@@ -93,9 +93,11 @@ struct Streaming {
   struct Rows {
     double count = 0.0, threads = 1.0;  ///< rows, threads of a block
     Bytes row;                          ///< of one row, read and written
-    Bytes again;  ///< what is read again, of all rows; from the L2 where rows under way are still there
+    Bytes again;                ///< what is read again, of all rows; from the L2 where rows under way are still there
+    double instructions = 0.0;  ///< that warps issue for a row
     bool operator==(const Rows&) const = default;
   } rows = {};
+  bool repeated = false;  ///< runs over and over on the same tensors: between two reads lies all that it moves
 
   [[nodiscard]] Flops operations() const { return flops; }
   [[nodiscard]] Bytes traffic(Bytes /*element*/) const { return read + written; }

@@ -89,17 +89,15 @@ std::vector<StreamBytes> plain_wide_residual(Bytes element) {
           {"gradient sum", Kind::elementwise, 0.0, 0.0, 2.0 * wide, wide}};
 }
 
-// x · rsqrt(mean(x²) + ε) · weight. Backward: the weight's product reads dy, x̂ and the weight's share again for its
-// own gradient. The scale's reads dy and x for the row sums and writes dx; the square's adds its part to dx.
+// x · rsqrt(mean(x²) + ε) in fp32, then · weight; backward step by step as of fp32 numbers.
 std::vector<StreamBytes> plain_rms_norm(Bytes element) {
   const double e = element.value();
-  if (e == wide) return wide_rms_norm();
-  return {cast_up(e),
-          {"square", Kind::elementwise, wide, wide, 2.0 * wide, wide},
-          {"mean", Kind::reduction, wide, 0.0, 0.0, wide, false},
-          {"scaling", Kind::elementwise, wide, wide, 5.0 * wide, 2.0 * wide, true, 3},
-          cast_down(e),
-          {"weight", Kind::elementwise, e, e, 3.0 * e, e, false, 2}};
+  std::vector<StreamBytes> kernels = wide_rms_norm();
+  if (e == wide) return kernels;
+  kernels.back() = {"weight", Kind::elementwise, e, e, 4.0 * e, 2.0 * e, false, 3, OperatorRole::any, 1.0, 1.0};
+  kernels.insert(kernels.end() - 1, cast_down(e));
+  kernels.insert(kernels.begin(), cast_up(e));
+  return kernels;
 }
 
 std::vector<StreamBytes> plain_gated_activation(Bytes element) {

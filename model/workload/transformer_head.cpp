@@ -79,8 +79,19 @@ Layer BlockBuilder::head() const {
   // (read e, write 4), each row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4);
   // backward, the one-hot gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read
   // 4, write e).
-  const auto logits = number(rows) * number(columns);
-  if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
+  const auto own = number(rows) * number(columns);
+  if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", own);
+  // Whole rows are joined from what the ranks sent (torch.cat), and every rank takes the loss of all of them; of its
+  // gradient each copies its own columns.
+  const bool gathers = t > 1 && options_.code.gather_logits;
+  const double logits = gathers ? number(rows) * number(outputs) : own;
+  if (gathers) {
+    const auto copy = [&](const char* name, double elements) {
+      return streaming_operator(name, StreamingKind::elementwise, elements, 1, 1, activations_);
+    };
+    layer.forward.push_back(copy("joined logits", logits));
+    layer.backward.push_back(copy("joined logits backward", own));
+  }
   const double wide = 4.0 / element_.value();
   Marker added(layer);
   if (shifts_logits()) stream(layer, "shifted logits", StreamingKind::elementwise, logits, 1, 1, 1, 2, 2);
@@ -103,8 +114,11 @@ Layer BlockBuilder::head() const {
     } else {
       layer.backward_collectives.push_back({all_reduce, group, size});
     }
-    // row maximum, sum of exponentials and target logit of each token
-    layer.forward_collectives.push_back({all_reduce, group, Bytes(4.0 * number(rows)), 3});
+    if (gathers) {
+      layer.forward_collectives.push_back({all_gather, group, element_ * logits});
+    } else {  // row maximum, sum of exponentials and target logit of each token
+      layer.forward_collectives.push_back({all_reduce, group, Bytes(4.0 * number(rows)), 3});
+    }
   }
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).head / number(t);

@@ -157,6 +157,13 @@ TEST_CASE("What else plain code does follows from its kernels, unless the scenar
     CHECK((own.fuses(Fusion::norm) && own.cast_weights && !own.keep_gathered && !own.fuses(Fusion::rotary)));
   }
   CHECK(code({"workload.train.kernels=fused", "plan.trainer=megatron"}).fuses(Fusion::rotary));
+  // A framework's file may say what it stands for, and that this hangs on attention; what the scenario states counts.
+  const std::string fused = "workload.train.kernels=fused", of = "plan.trainer=scaling";
+  const TrainerCode flash = code({fused, of, "workload.train.attention=flash_2"});
+  CHECK((flash.kernels == KernelSet::plain && flash.fusions == Fusions{Fusion::norm}));
+  CHECK(code({fused, of, "workload.train.attention=standard"}).fusions == Fusions{Fusion::softmax});
+  CHECK(code({fused, "plan.trainer=well-tuned", "workload.train.attention=standard"}).kernels == KernelSet::fused);
+  CHECK(code({"workload.train.kernels=plain", of, "workload.train.fusions=rotary"}).fusions == Fusions{Fusion::rotary});
 }
 
 TEST_CASE("Without a trainer, gradients beside stated kernels and ZeRO's fp32 parts are autograd's, as bf16 weights") {

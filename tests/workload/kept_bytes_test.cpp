@@ -133,6 +133,26 @@ TEST_CASE("A loss keeps fp32 probabilities, and while it runs three fp32 copies 
   CHECK(loss(Precision::bf16, true, false).loss_buffers.value() == 2 * 2 * logits);
 }
 
+TEST_CASE("Ranks that gather whole rows of logits send them, join them, and each takes the loss of all") {
+  const auto head = [](bool gather) {
+    BuildOptions options;
+    options.tensor = 4;
+    options.code.gather_logits = gather;
+    return build_transformer(narrow(TransformerFamily::gpt, false), "narrow", options).layers.back().layer;
+  };
+  const Layer apart = head(false), whole = head(true);
+  const auto moved = [](const std::vector<Operator>& ops, const char* name) {
+    return minimum_traffic(named(ops, name)).value();
+  };
+  const double logits = tokens * 1000;
+  CHECK(moved(whole.forward, "cross-entropy") == 4.0 * moved(apart.forward, "cross-entropy"));
+  CHECK(moved(whole.backward, "cross-entropy backward") == 4.0 * moved(apart.backward, "cross-entropy backward"));
+  CHECK(moved(whole.forward, "joined logits") == 2.0 * 2 * logits);
+  CHECK(moved(whole.backward, "joined logits backward") == 2.0 * 2 * logits / 4);
+  CHECK(whole.forward_collectives.back().operation == CollectiveOperation::all_gather);
+  CHECK(whole.forward_collectives.back().size.value() == 2 * logits);
+}
+
 TEST_CASE("A loss in parts holds the logits of one, the hidden states' gradient and the weights'") {
   // 128 tokens, 1,000 words, 256 wide. In eight parts compiled: 16 rows of logits and their gradient, 2 bytes each;
   // hidden states copied (2), their gradient in fp32 (4), which is kept; the weights' gradient (2). Eagerly 14 bytes

@@ -191,9 +191,9 @@ TEST_CASE("what plain kernels move on their way back, per number") {
   // A layer norm reads the gradient once and x twice, 12 bytes, and writes 4; of 2-byte numbers half of that.
   CHECK(backward(plain_layer_norm(Bytes(4.0))) == 16.0);
   CHECK(backward(plain_layer_norm(Bytes(2.0))) == 8.0);
-  // A root-mean-square norm of 2-byte numbers: casts 6 + 6; square 8 + 4; what the mean spreads 4; scaling 20 + 8; the
-  // weight, and its gradient, 6 + 2. Of fp32 numbers: square 24 + 16, mean 4, scaling and weight 16 + 8 each.
-  CHECK(backward(plain_rms_norm(Bytes(2.0))) == 6 + 6 + 12 + 4 + 28 + 8);
+  // A root-mean-square norm of fp32 numbers: square 24 + 16, what the mean spreads 4, scaling and weight 16 + 8 each. Of
+  // 2-byte numbers: casts 6 each, and the weight, and its gradient, 8 + 4.
+  CHECK(backward(plain_rms_norm(Bytes(2.0))) == 6 + 40 + 4 + 24 + 6 + 12);
   CHECK(backward(plain_rms_norm(Bytes(4.0))) == 40 + 4 + 24 + 24);
   // Three casts widen 2 bytes to 4; two sums read 8 and write 4.
   CHECK(backward(plain_input_casts(Bytes(2.0), 3)) == 3 * 6 + 2 * 12);

@@ -150,6 +150,7 @@ constexpr Key condition_keys[] = {
     {"adapters", flag, "both", "LoRA adapters are trained."},
     {"master_weights", flag, "both", "fp32 master weights (workload.train.master_weights)."},
     {"kernels", word<KernelSet>, "both", "Kernel fusion (workload.train.kernels)."},
+    {"attention", one_or_list(word<AttentionKind>), "all", "Attention kernels (workload.train.attention)."},
     {"execution", word<ExecutionMode>, "all", "Kernel launch mode (plan.execution)."},
     {"architecture", one_or_list(text), "all", "Generations of the GPUs."},
     {"context", flag, "both", "Context parallelism."},

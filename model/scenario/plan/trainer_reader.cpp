@@ -69,6 +69,7 @@ struct Condition {
 };
 constexpr Condition conditions[] = {
     {"kernels", [](const Training& one) { return name(one.train.code.kernels); }},
+    {"attention", [](const Training& one) { return name(one.train.attention); }},
     {"execution", [](const Training& one) { return name(one.plan.execution); }},
     {"architecture", [](const Training& one) { return std::string_view(one.cluster.node.gpu.architecture); }},
     {"context", [](const Training& one) { return flag_word(one.plan.context > 1); }},
@@ -219,21 +220,35 @@ void add_habits(const TrainerFile& file, Trait::From from, Training& training) {
   }
 }
 
-/// Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest. Fused, it fuses
-/// norms first, and the rest is plain: taken for a tuned recipe, such runs are predicted 11 to 24 % too fast (Aleph
-/// Alpha's, InternEvo's and nanotron's, 570 rows). Whole modules are the framework's to state.
-void add_own_code(Training& training) {
-  constexpr std::string_view kernels = "workload.train.kernels", fusions = "workload.train.fusions";
-  if (training.document.at(kernels) == nullptr) return;
-  TrainerCode& code = training.train.code;
-  if (code.kernels == KernelSet::fused && training.document.at(fusions) == nullptr) {
-    code.fusions.add(Fusion::norm);
-    code.kernels = KernelSet::plain;
-    training.found.traits.push_back({std::string(fusions), std::string(name(Fusion::norm)), Trait::From::assumed,
-                                     "kernels: fused without a trainer: norms, which own code fuses first"});
-    training.decided.set(number_of(*std::ranges::find(keys::framework_keys(), fusions, &keys::FrameworkKey::name)));
+/// Where the scenario states `kernels: fused`, it is short for all that the framework's file says that it fuses then
+/// (`fusions` on condition of kernels), and the rest is plain; for everything where the file says nothing.
+void expand_kernels(const TrainerFile& file, Trait::From from, Training& training) {
+  constexpr std::string_view fusions = "workload.train.fusions";
+  if (training.document.at("workload.train.kernels") == nullptr || training.document.at(fusions) != nullptr) return;
+  Trait trait{std::string(fusions), "", from, ""};
+  for (const HabitValue& one : file->habits) {
+    const bool of_kernels =
+        std::ranges::any_of(one.when, [](const auto& stated) { return stated.first->key == "kernels"; });
+    if (one.key->name != fusions || !of_kernels || !holds(one.when, training)) continue;
+    one.value.fill(*one.key->row, training.record_of(*one.key->row));
+    training.decided.set(number_of(*one.key));
+    trait.value += (trait.value.empty() ? "" : ", ") + one.value.text();
+    trait.source = one.provenance.source;
+    if (from != Trait::From::trainer) continue;
+    training.found.habits.push_back(one.provenance);
+    training.found.where.emplace_back(one.key->name, one.value.where());
   }
-  add_habits(own_file_of_trainer(own_code), Trait::From::assumed, training);
+  if (trait.value.empty()) return;
+  training.train.code.kernels = KernelSet::plain;
+  training.found.traits.push_back(trait);
+}
+
+/// Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest.
+void add_own_code(Training& training) {
+  if (training.document.at("workload.train.kernels") == nullptr) return;
+  const TrainerFile file = own_file_of_trainer(own_code);
+  expand_kernels(file, Trait::From::assumed, training);
+  add_habits(file, Trait::From::assumed, training);
 }
 
 /// A part of the file of the scenario's trainer.
@@ -265,6 +280,7 @@ Framework apply_framework(const YamlNode& document, const Cluster& cluster, Trai
     std::vector<TrainerFile> files = {trainer_file(Field(*named, "plan.trainer"))};
     found.name = files.front()->stem;
     if (const auto base = files.front()->keys.find("base")) files.push_back(trainer_file(*base));
+    for (const TrainerFile& file : files) expand_kernels(file, Trait::From::trainer, training);
     for (const TrainerFile& file : files) add_habits(file, Trait::From::trainer, training);
     for (const TrainerFile& file : files) check_refusals(file->keys, training);
   } else if (keys::to_transformers_on_gpus.means_something(training.situation())) {

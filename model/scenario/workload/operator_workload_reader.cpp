@@ -115,9 +115,9 @@ struct Rows : Streamed {
 
 /// `op`, by a block of threads for each row, which moves `tensors` numbers of each column and reads `again` of them
 /// anew.
-Operator by_rows(Operator op, const Rows& shape, double threads, double tensors, double again) {
+Operator by_rows(Operator op, const Rows& shape, double threads, double tensors, double again, double instructions) {
   std::get<Streaming>(op.work).rows = {shape.rows, threads, Bytes(tensors * shape.bytes / shape.rows),
-                                       Bytes(again * shape.bytes)};
+                                       Bytes(again * shape.bytes), instructions};
   return op;
 }
 
@@ -126,7 +126,10 @@ constexpr IntegerRange parameter_counts{1, 1'000'000'000'000};
 
 /// Over each row, by 128 threads (PyTorch, ATen/native/cuda/layer_norm_kernel.cu, vectorized_layer_norm_kernel and
 /// layer_norm_grad_input_kernel). Forward reads x for its statistics and again for y; backward reads x and dy for two
-/// sums and again for dx, then a second kernel reads both for the gradients of scale and shift.
+/// sums and again for dx, then a second kernel reads both for the gradients of scale and shift. Forward, some 30
+/// instructions (cuWelfordOnlineSum divides) for each of four numbers that a thread takes at a time, and 1,000 for the
+/// reductions of four warps (cuWelfordCombine): kernels of steps on H100 and H200 with rows of 768 to 2,048 (24
+/// shapes).
 Operator read_layer_norm(const Field& field) {
   const Rows shape(field);
   const double statistics = 2.0 * shape.rows * fp32_size, scale = 2.0 * shape.columns * fp32_size;
@@ -135,20 +138,27 @@ Operator read_layer_norm(const Field& field) {
                  {shape.bytes + scale, shape.bytes + statistics, 8.0 * shape.elements},
                  {4.0 * shape.bytes + 2.0 * statistics + scale, shape.bytes + scale, 14.0 * shape.elements},
                  shape.backward ? 2 : 1, OperatorRole::norm);
-  return by_rows(norm, shape, 128.0, shape.backward ? 3.0 : 2.0, shape.backward ? 2.0 : 1.0);
+  if (shape.backward) return by_rows(norm, shape, 128.0, 3.0, 2.0, 0.0);
+  const double warps = 4.0, turns = std::ceil(shape.columns / (4.0 * 32.0 * warps));
+  return by_rows(norm, shape, 128.0, 2.0, 1.0, 1000.0 + 30.0 * 4.0 * warps * turns);
 }
 
 /// Over each row. Forward reads x and writes y; backward reads y and dy and writes dx. PyTorch
-/// (ATen/native/cuda/SoftMax.cu, host_softmax) gives rows of at most 1,024 numbers to a warp, which keeps them. Longer
-/// ones to up to 1,024 threads, which read x for its maximum, its sum and y, or y and dy for a sum and dx.
+/// (ATen/native/cuda/SoftMax.cu, host_softmax) gives rows of at most 1,024 numbers to a warp, which keeps them; longer
+/// ones to up to 512 threads (SoftMax_getBlockSize; half as many as read 16 bytes each), which read x for its maximum,
+/// its sum and y, or y and dy for a sum and dx. Two reductions over a block take some 400 instructions of each warp,
+/// exponentials 15 a number.
 Operator read_softmax(const Field& field) {
   const Rows shape(field);
   const Operator softmax =
       shape.made("softmax", shape.much, StreamingKind::reduction, {shape.bytes, shape.bytes, 5.0 * shape.elements},
                  {2.0 * shape.bytes, shape.bytes, 4.0 * shape.elements}, 1, OperatorRole::softmax);
-  constexpr double most_of_warp = 1024.0, most_threads = 1024.0;
+  constexpr double most_of_warp = 1024.0, most_readers = 1024.0, warp = 32.0;
   if (shape.columns <= most_of_warp) return softmax;
-  return by_rows(softmax, shape, most_threads, shape.backward ? 3.0 : 2.0, 2.0);
+  const double readers = std::min(shape.columns * shape.element / 16.0, most_readers);
+  const double threads = std::max(std::exp2(std::ceil(std::log2(readers / 2.0))), warp);
+  const double instructions = 400.0 * threads / warp + 15.0 * shape.columns / warp;
+  return by_rows(softmax, shape, threads, shape.backward ? 3.0 : 2.0, 2.0, shape.backward ? 0.0 : instructions);
 }
 
 /// In training. Forward reads x for mean and variance and again to normalise it; backward reads x and dy for the sums
