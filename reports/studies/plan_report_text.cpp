@@ -82,9 +82,9 @@ std::string changes_text(const Result& plan, const Result& own) {
   for (const Setting& setting : plan.settings) {
     const auto known = std::ranges::find_if(
         own.settings, [&](const Setting& other) { return other.line == setting.line && other.name == setting.name; });
-    const std::string before = known == own.settings.end() ? "not set" : known->value;
-    if (setting.name.empty() || before == setting.value) continue;
-    text += fmt::format("{}{} {} (was {})", text.empty() ? "" : " · ", setting.name, setting.value, before);
+    if (known == own.settings.end() || setting.name.empty() || known->value == setting.value) continue;
+    text += fmt::format("{}{}{} {} (was {})", text.empty() ? "" : " · ",
+                        setting.line == "Gradients" ? "gradients " : "", setting.name, setting.value, known->value);
   }
   return text.empty() ? "none" : text;
 }

@@ -64,7 +64,7 @@ TEST_CASE("An anchor takes one factor from the first cases of each group, which 
   const AccuracyReport anchors = accuracy_report({step("a", 2.0, 1.0)}, {}, 3);
   CHECK(anchors.overall.n == 0);
   CHECK(anchors.groups[0].factor == Approx(2.0));
-  CHECK_THAT(to_text(anchors), Catch::Contains("1 case was spent on one factor per group"));
+  CHECK_THAT(to_text(anchors), Catch::Contains("Scale factors of 1 case, one per group"));
 }
 
 TEST_CASE("A rate is scored as the time that it stands for, so that both ways to be wrong weigh the same") {
