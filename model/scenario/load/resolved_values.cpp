@@ -162,8 +162,9 @@ class Resolver {
   /// What holds without the key; keys that say nothing then are left out.
   void add_unstated(const DocumentMapping& mapping, const std::string& path, const keys::Key& key) {
     const auto setting = std::ranges::find(scenario_.traits, path, &Trait::key);
-    const bool is_setting = setting != scenario_.traits.end();
-    if (is_setting) {
+    if (setting != scenario_.traits.end()) {
+      const auto& train = std::get<TrainWorkload>(scenario_.workload);
+      if (!key.framework->means_something({scenario_.cluster, scenario_.plan, &train})) return;
       values_.push_back(*setting);
       if (setting->from == Trait::From::trainer) values_.back().source.insert(0, scenario_.trainer + ": ");
     } else if (key.value.all[0].mapping != nullptr && records_.has_any_at(path) && usual_value(key).empty()) {
@@ -192,7 +193,7 @@ class Resolver {
       return !path.starts_with("cluster.node") && path != "cluster.gpus_per_node";
     }
     if (keys::is_server_key(key.name) && (mapping.path == "plan.sync" || mapping.path == "workload.collective")) {
-      return has_servers(plan.sync.algorithm);
+      return has_servers(plan.sync.algorithm) && trains == (mapping.path == "plan.sync");
     }
     if (path == "workload.train.attention") return !std::holds_alternative<NetworkConfig>(train->model.shape);
     if (path == "plan.placement") return !has_servers(plan.sync.algorithm);
