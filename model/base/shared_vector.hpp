@@ -55,7 +55,10 @@ class SharedVector {
   };
 
   [[nodiscard]] std::vector<T>& made() const {
-    if (state_->make) state_->elements = std::exchange(state_->make, nullptr)();
+    if (state_->make) {
+      state_->elements = state_->make();
+      state_->make = nullptr;  // not before: making them may throw
+    }
     return state_->elements;
   }
   [[nodiscard]] const std::vector<T>& read() const {

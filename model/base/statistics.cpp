@@ -30,12 +30,6 @@ double quantile(std::vector<double> values, double share) {
   return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
 }
 
-double nearest_rank(const std::vector<int>& ascending, double share) {
-  if (ascending.empty()) throw InternalError("rank among no values");
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(ascending.size())));
-  return ascending[std::clamp<std::size_t>(rank, 1, ascending.size()) - 1];
-}
-
 double normal_cumulative(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
 
 // By bisection of the distribution function.

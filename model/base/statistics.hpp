@@ -16,10 +16,6 @@ double mean(const std::vector<double>& values);
 /// InternalError for an empty list.
 double quantile(std::vector<double> values, double share);
 
-/// The same as one of the values (definition 1: nearest rank), of an ascending list. Throws InternalError for
-/// an empty one.
-double nearest_rank(const std::vector<int>& ascending, double share);
-
 /// Probability that a standard normal variable is at most z.
 double normal_cumulative(double z);
 

@@ -219,21 +219,6 @@ std::vector<int> RankLayout::stages(GroupKind kind, int stage) const {
   return stages;
 }
 
-int replicas_that_stand_for_all(const Plan& plan, const Cluster& cluster) {
-  // So many neighbouring GPUs of a stage repeat themselves: whole replicas, with all experts and shards.
-  const int ranks = std::lcm(std::lcm(plan.context, plan.expert), std::max(plan.shard, 1));
-  const int period = plan.tensor * ranks, node = cluster.gpus_per_node;
-  const bool fills_nodes =
-      (node % period == 0 || period % node == 0) && plan.data * plan.context * plan.tensor % node == 0;
-  const bool nodes_alike = cluster.groups.empty() && cluster.faults.empty() && plan.placement.empty() &&
-                           std::holds_alternative<SingleSwitch>(cluster.network.fabric.shape);
-  const bool in_a_row = plan.order == Plan{}.order && plan.schedule != PipelineSchedule::dualpipe;
-  const bool by_library = !cluster.nccl.none() && !cluster.node.gpu.processor &&
-                          plan.sync.algorithm == SyncAlgorithm::automatic && !plan.sync.has_owners();
-  const int few = 3 * std::max(1, node / period) * (ranks / plan.context);
-  return fills_nodes && nodes_alike && in_a_row && by_library ? std::min(few, plan.data) : plan.data;
-}
-
 std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& cluster) {
   const std::vector<int> stage_of_gpu = RankLayout(plan, cluster).stage_of_gpu();
   std::vector<std::vector<int>> nodes_of_stage(at_index(plan.pipeline));

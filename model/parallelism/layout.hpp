@@ -113,10 +113,6 @@ class RankLayout {
   std::vector<int> gpu_of_rank_;  ///< empty where rank r is GPU r
 };
 
-/// How many data-parallel replicas send and receive as all do: those of three nodes of each stage, or three of several
-/// nodes each, where all nodes and links are alike and gradients pass round all of a stage's nodes; else all.
-int replicas_that_stand_for_all(const Plan& plan, const Cluster& cluster);
-
 /// For each stage the nodes that hold some of its ranks, in the order of ranks; machines of servers hold none.
 std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& cluster);
 

@@ -1,11 +1,12 @@
 // Which workers are simulated as one, for how many iterations, and from their dates to speeds and staleness.
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <ranges>
 
 #include "model/base/number.hpp"
-#include "model/base/statistics.hpp"
 #include "model/parameter_server/server_graph.hpp"
 
 namespace foretrain {
@@ -35,36 +36,51 @@ double done_at(const std::vector<Seconds>& ends, Seconds date) {
   return whole + (date - before) / (*next - before);
 }
 
+/// The updates of a key group on a server: when, and how many until then.
+using Updates = std::map<Seconds, int>;
+
+/// How many were applied before a date, or at it.
+int applied(const Updates& updates, Seconds date, bool before) {
+  const auto next = before ? updates.lower_bound(date) : updates.upper_bound(date);
+  return next == updates.begin() ? 0 : std::prev(next)->second;
+}
+
 std::optional<ParameterServerResult::Staleness> staleness_of(const ParameterStore& store, const ServerGraph& graph,
                                                              const Execution& execution, Seconds from, Seconds to) {
   if (store.consistency == Sync::Consistency::synchronous)
-    return ParameterServerResult::Staleness{};                  // all pull after all have pushed
-  std::map<std::pair<int, int>, std::vector<Seconds>> updates;  // of a key group on a server
+    return ParameterServerResult::Staleness{};  // all pull after all have pushed
+  std::map<std::pair<int, int>, Updates> updates;
   for (const ServerGraph::Exchange& e : graph.exchanges) {
-    std::vector<Seconds>& dates = updates[{e.group, e.server}];
-    dates.insert(dates.end(), graph.lanes[at_index(e.lane)].size(), execution.finish[at_index(e.update)]);
+    updates[{e.group, e.server}][execution.finish[at_index(e.update)]] +=
+        static_cast<int>(graph.lanes[at_index(e.lane)].size());
   }
-  for (auto& [key, dates] : updates) std::ranges::sort(dates);
-  std::vector<int> others;
-  double sum = 0.0;
+  for (auto& [key, dates] : updates) {
+    int sum = 0;
+    for (auto& [date, until] : dates) until = sum += until;
+  }
+  std::map<int, double> workers;  // by how many updates of others
+  double all = 0.0, sum = 0.0;
   for (const ServerGraph::Exchange& e : graph.exchanges) {
-    const Seconds applied = execution.finish[at_index(e.update)];
-    if (e.pull < 0 || applied < from || applied > to) continue;
+    const Seconds own = execution.finish[at_index(e.update)];
+    if (e.pull < 0 || own < from || own > to) continue;
     // What was applied until the server began to send is in the weights.
-    const std::vector<Seconds>& dates = updates.at({e.group, e.server});
-    const auto first = std::ranges::upper_bound(dates, execution.start[at_index(e.pull)]);
-    const auto own = std::ranges::lower_bound(dates, applied);
+    const Updates& dates = updates.at({e.group, e.server});
+    const int others = applied(dates, own, true) - applied(dates, execution.start[at_index(e.pull)], false);
     // Each of the lane's other workers applies one update between a worker's pull and its own.
-    const std::size_t lane = graph.lanes[at_index(e.lane)].size();
-    const int stale = std::max(0, static_cast<int>(own - first)) + static_cast<int>(lane) - 1;
-    others.insert(others.end(), lane, stale);
+    const auto lane = static_cast<int>(graph.lanes[at_index(e.lane)].size());
+    const int stale = std::max(0, others) + lane - 1;
+    workers[stale] += lane;
+    all += lane;
     sum += static_cast<double>(lane) * stale;
   }
-  if (others.empty()) return std::nullopt;
-  std::ranges::sort(others);
-  return ParameterServerResult::Staleness{sum / static_cast<double>(others.size()), nearest_rank(others, 0.5),
-                                          nearest_rank(others, 0.9), nearest_rank(others, 0.99),
-                                          static_cast<double>(others.back())};
+  if (workers.empty()) return std::nullopt;
+  const auto nearest_rank = [&](double share) {
+    double up_to = 0.0;
+    const auto reaches = [&](const auto& entry) { return (up_to += entry.second) >= std::ceil(share * all); };
+    return static_cast<double>(std::ranges::find_if(workers, reaches)->first);
+  };
+  return ParameterServerResult::Staleness{sum / all, nearest_rank(0.5), nearest_rank(0.9), nearest_rank(0.99),
+                                          static_cast<double>(workers.rbegin()->first)};
 }
 
 /// Passes of each lane, by iteration.

@@ -59,6 +59,14 @@ MessageLoad message_load(const ParameterStore& store, const Topology& topology, 
   MessageLoad load;
   load.busiest.resize(parameters.size());
   std::vector<std::int32_t> index_of(at_index(topology.links()), -1);  // in load.links
+  const auto on = [&](LinkId link) -> std::vector<Bytes>& {
+    std::int32_t& known = index_of[at_index(link)];
+    if (known < 0) {
+      known = static_cast<std::int32_t>(load.links.size());
+      load.links.push_back({link, std::vector<Bytes>(parameters.size())});
+    }
+    return load.links[at_index(known)].carried;
+  };
   std::vector<LinkId> route;
   for (const auto& [place, amounts] : at_place) {
     Seconds& latency = load.latency[place];
@@ -78,12 +86,7 @@ MessageLoad message_load(const ParameterStore& store, const Topology& topology, 
           load.busiest[i] = std::max(load.busiest[i], each * amounts[i] / most);
         }
         for (const LinkId link : route) {
-          std::int32_t& known = index_of[at_index(link)];
-          if (known < 0) {
-            known = static_cast<std::int32_t>(load.links.size());
-            load.links.push_back({link, std::vector<Bytes>(amounts.size())});
-          }
-          std::vector<Bytes>& carried = load.links[at_index(known)].carried;
+          std::vector<Bytes>& carried = on(link);
           for (std::size_t i = 0; i < amounts.size(); ++i) carried[i] += each * amounts[i];
         }
       }

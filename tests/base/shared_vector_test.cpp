@@ -28,3 +28,14 @@ TEST_CASE("Elements that are made later are made once, for all copies, when one 
   CHECK(&first.front() == &second.front());
   CHECK(made == 1);
 }
+
+TEST_CASE("Elements that could not be made are made when they are read again") {
+  int asked = 0;
+  const SharedVector<int> vector(2, [&asked] {
+    if (++asked == 1) throw std::runtime_error("not yet");
+    return std::vector{1, 2};
+  });
+  CHECK_THROWS(vector.front());
+  CHECK(vector.size() == 2);
+  CHECK(vector.back() == 2);
+}

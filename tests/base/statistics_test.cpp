@@ -21,15 +21,6 @@ TEST_CASE("Quantiles lie between values as between points of a line") {
   CHECK_THROWS_AS(quantile({}, 0.5), InternalError);
 }
 
-TEST_CASE("The nearest rank is one of the values") {
-  const std::vector<int> values = {0, 0, 1, 2, 2, 2, 3, 3, 4, 9};
-  CHECK(nearest_rank(values, 0.5) == 2.0);   // the fifth of ten
-  CHECK(nearest_rank(values, 0.9) == 4.0);   // the ninth
-  CHECK(nearest_rank(values, 0.99) == 9.0);  // the tenth: 9.9 rounded up
-  CHECK(nearest_rank(values, 0.0) == 0.0);
-  CHECK_THROWS_AS(nearest_rank({}, 0.5), InternalError);
-}
-
 TEST_CASE("the normal distribution's quantiles are those of its tables, and its inverse's") {
   CHECK(normal_quantile(0.5) == Approx(0.0).margin(1e-9));
   CHECK(normal_quantile(0.975) == Approx(1.959963985));

@@ -1,5 +1,6 @@
 #include "model/parameter_server/store.hpp"
 
+#include "model/collectives/link_load.hpp"
 #include "model/parameter_server/server_graph.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
@@ -55,6 +56,24 @@ TEST_CASE("groups hold every parameter and every pass, and at most sixteen of th
   const Seconds passes = built.store.compute().total();
   const Step::Chunk& chunk = built.step.lanes.front().chunks.front();
   CHECK(passes.value() == Approx((chunk.both_ways()).value()).epsilon(0.02));
+}
+
+TEST_CASE("links carry what the messages of all workers add up to") {
+  for (const char* consistency : {"synchronous", "asynchronous"}) {
+    const Built built(small({std::string("plan.sync.consistency=") + consistency}));
+    const ParameterStore& store = built.store;
+    const std::vector<int> workers{0, 2};
+    for (const bool push : {true, false}) {
+      std::vector<std::vector<double>> parameters;
+      for (const ParameterStore::KeyGroup& group : store.groups) parameters.push_back(group.parameters);
+      const MessageLoad load = message_load(store, built.topology, workers, push, parameters);
+      for (int g = 0; g < static_cast<int>(parameters.size()); ++g) {
+        std::vector<Flow> flows = store.messages(workers, g, 0, push);
+        for (const Flow& flow : store.messages(workers, g, 1, push)) flows.push_back(flow);
+        CHECK(load.busiest[at_index(g)].value() == Approx(LinkLoad(built.topology).busiest(flows).value()));
+      }
+    }
+  }
 }
 
 TEST_CASE("the bounds are what one step's bytes and sums take") {

@@ -1,5 +1,7 @@
 // The numbers of the source texts, by every executor: synchronisation on one machine (R10), parallel and overlapping
 // work (R3, R4), data parallelism (R9), and the estimate against the simulation of whole steps.
+#include <ctime>
+
 #include "tests/sim/predicted.hpp"
 
 using namespace foretrain;
@@ -107,4 +109,13 @@ plan: { sync: { algorithm: ring } }
   // Without a library a ring of n ranks is 2 (n - 1) steps of n messages.
   CHECK_THROWS_WITH(predict(scenario, Fidelity::steps),
                     Catch::Contains("would simulate 2e+12 messages") && Catch::Contains("--fidelity flows"));
+}
+
+TEST_CASE("Steps over drawn routes are refused before any route is drawn") {
+  const Scenario scenario =
+      load_scenario("deepseek-v3-2048-h100",
+                    {"cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 16, uplinks: 64, routing: hash }"});
+  const std::clock_t begun = std::clock();
+  CHECK_THROWS_WITH(predict(scenario, Fidelity::steps), Catch::Contains("would simulate 5.2e+07 messages"));
+  CHECK(std::clock() - begun < 5 * CLOCKS_PER_SEC);  // forty draws take ten seconds and more
 }

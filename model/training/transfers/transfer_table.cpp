@@ -7,9 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
-#include "model/base/session.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/gloo.hpp"
 #include "model/collectives/library.hpp"
@@ -59,44 +57,6 @@ bool stages_lie_alike(const Scenario& scenario) {
   const int replica = plan.tensor * plan.context;
   return plan.order.back() == ParallelDimension::data && divides(replica, node) &&
          (plan.expert == 1 || divides(replica * plan.pipeline, node));
-}
-
-/// Other users of the nodes, and all that needs every one of them, are not for few.
-bool has_few_nodes(const Scenario& scenario, const Topology& topology) {
-  const auto& train = std::get<TrainWorkload>(scenario.workload);
-  const auto* shape = std::get_if<TransformerConfig>(&train.model.shape);
-  const bool even_experts = shape != nullptr ? shape->expert_imbalance == 1.0 : scenario.plan.expert == 1;
-  return even_experts && !topology.limits_connections() && scenario.background.empty() && scenario.jobs.empty() &&
-         !scenario.cluster.jitter && !scenario.plan.split && !train.checkpoint;
-}
-
-RankLayout layout_on(const Scenario& scenario, const Topology& topology, Extent extent) {
-  Plan plan = scenario.plan;
-  if (extent == Extent::few_nodes && has_few_nodes(scenario, topology)) {
-    plan.data = replicas_that_stand_for_all(plan, scenario.cluster);
-  }
-  return RankLayout(plan, scenario.cluster);
-}
-
-/// The first nodes of a topology, by its serial number.
-struct FewNodesKey {
-  using Value = const Topology;
-  std::uint64_t whole;
-  int nodes;
-
-  bool operator==(const FewNodesKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(whole, nodes); }
-  [[nodiscard]] std::size_t bytes(const Topology&) const { return 100'000; }
-};
-
-Topology topology_of(const RankLayout& layout, const Scenario& scenario, const Topology& whole) {
-  if (layout.data() == scenario.plan.data) return whole;
-  const int nodes = layout.gpus() / scenario.cluster.gpus_per_node;
-  return *session().known(FewNodesKey{whole.serial(), nodes}, [&] {
-    Cluster few = scenario.cluster.at_its_size();
-    few.nodes = nodes;
-    return Topology(few);
-  });
 }
 
 void add_lanes(const std::vector<int>& more, std::vector<int>& lanes) {

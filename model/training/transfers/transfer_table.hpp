@@ -24,6 +24,9 @@ namespace foretrain {
 
 /// Where transfers are lowered: on all nodes, or, where three of each stage stand for all, on these.
 enum class Extent { whole, few_nodes };
+RankLayout layout_on(const Scenario& scenario, const Topology& topology, Extent extent);
+/// The nodes that the layout has ranks on.
+Topology topology_of(const RankLayout& layout, const Scenario& scenario, const Topology& whole);
 
 /// Fills Step::transfers; equal ones are shared. Until the ranks' classes are known, a stage's ranks are one class.
 class TransferTable {
