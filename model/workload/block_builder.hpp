@@ -195,10 +195,8 @@ class BlockBuilder {
   /// pass an input that was not kept is gathered again for a weight gradient, beside the product of the data gradient
   /// (Megatron-Core, tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication; Transformer Engine,
   /// module/layernorm_linear.py). Narrow gathers cast to fp8 before (the same, gather of ln_out; module/base.py,
-  /// grad_output_preprocess); sums stay in the activations' format. `gate`: a gated layer's two products are layers of
-  /// their own, each of which sums up its input's gradient (scaling, core/nn/mlp.py and linear/utils.py:
-  /// _CopyToModelParallelRegion).
-  void tensor_collectives(Layer& layer, int halves, bool gate) const {
+  /// grad_output_preprocess); sums stay in the activations' format.
+  void tensor_collectives(Layer& layer, int halves) const {
     if (options_.tensor == 1) return;
     using enum CollectiveOperation;
     constexpr auto group = LayerCollective::Group::tensor;
@@ -206,7 +204,7 @@ class BlockBuilder {
     const Bytes source = element_ * (number(source_tokens()) * number(config_.hidden));
     if (!options_.sequence_parallel) {
       layer.forward_collectives.push_back({all_reduce, group, size, halves});
-      layer.backward_collectives.push_back({all_reduce, group, size, halves + (gate ? 1 : 0)});
+      layer.backward_collectives.push_back({all_reduce, group, size, halves});
       if (source > Bytes(0.0)) layer.backward_collectives.push_back({all_reduce, group, source});
       return;
     }

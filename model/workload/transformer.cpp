@@ -316,8 +316,7 @@ Layer BlockBuilder::block(LayerKind kind) const {
   }
   // Experts have their own.
   const int exchanged = (whole ? halves() : 1) - (layer.routes_tokens ? 1 : 0);
-  const bool gate = has_own_gate() && !layer.routes_tokens && (whole || kind == LayerKind::feed_forward);
-  if (exchanged > 0) tensor_collectives(layer, exchanged, gate);
+  if (exchanged > 0) tensor_collectives(layer, exchanged);
   std::reverse(layer.backward.begin(), layer.backward.end());
   whole ? set_block_memory(layer) : set_half_memory(layer, kind);
   const TransformerCounts n = transformer_counts(config_, kind);

@@ -75,16 +75,6 @@ TEST_CASE("narrow gathers of fp8 take a byte a number between tensor ranks, othe
   }
 }
 
-TEST_CASE("A gate that is a layer of its own sums up its input's gradient once more, where ranks keep whole tokens") {
-  const TransformerConfig c = transformer(TransformerFamily::llama, {2, 1024, 16, 16, 4096, 32000, 1024});
-  BuildOptions options;
-  options.tensor = 4;
-  const auto sums = [&] { return block_of(c, options).backward_collectives.front().count; };
-  CHECK(sums() == 2);
-  options.code.joined_projections = false;
-  CHECK(sums() == 3);
-}
-
 TEST_CASE("gathered inputs may be kept: of a block's two halves and of the logits") {
   // Inputs of 1,024 tokens × 1,024 numbers × 2 bytes whole, of which a rank's own part is a quarter.
   const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
