@@ -187,7 +187,7 @@ std::string alternatives_text(const PlanReport& report) {
 
 /// The best plan on each kind of machines.
 std::string machines_text(const PlanReport& report) {
-  std::string text = "\nBest plan per machine type, cheapest first (* on the Pareto front of time and cost)\n";
+  std::string text = "\nBest plan per machine type, cheapest first (* Pareto front of time and cost)\n";
   for (const RankedPlan& plan : report.machines) {
     const auto indented = [&text](const std::string& line) {
       text += fmt::format("{:6}{}\n", "", wrap(line, page_width() - 6, 6));
