@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -18,19 +17,18 @@ namespace {
 
 class UncontendedInterconnect final : public Interconnect {
  public:
-  UncontendedInterconnect(const TaskGraph& graph, const std::vector<BlockId>& free) : graph_(graph), links_(graph) {
-    for (const Block& block : graph.blocks()) {
-      duration_.push_back(block.links.shares ? std::nullopt : std::optional(block.uncontended));
-    }
-    for (const BlockId block : free) duration_[at_index(block)] = Seconds(0.0);
+  UncontendedInterconnect(const TaskGraph& graph, const std::vector<BlockId>& free)
+      : graph_(graph), links_(graph), is_free_(graph.blocks().size()) {
+    for (const BlockId block : free) is_free_[at_index(block)] = true;
   }
 
   bool begin(TaskId task, Seconds now, EventQueue& events) override {
-    const std::optional<Seconds>& duration = duration_[at_index(graph_.tasks()[at_index(task)].block)];
-    if (duration) {
-      events.push({now + *duration, Event::Kind::task_ends, task});
-    } else {
+    if (is_free_[at_index(graph_.tasks()[at_index(task)].block)]) return true;
+    const Block& block = graph_.block_of(task);
+    if (block.links.shares) {
       links_.begin(task, now, events);
+    } else {
+      events.push({now + block.uncontended, Event::Kind::task_ends, task});
     }
     return false;
   }
@@ -41,7 +39,7 @@ class UncontendedInterconnect final : public Interconnect {
  private:
   const TaskGraph& graph_;
   SharedLinks links_;
-  std::vector<std::optional<Seconds>> duration_;  ///< by block; nothing where others on its links decide
+  std::vector<bool> is_free_;
 };
 
 /// A run in progress. The graph and the interconnect must outlive it.
@@ -61,14 +59,7 @@ class EventLoop {
     std::vector<TaskId> tasks;
     std::size_t head = 0;  ///< the task that will run next
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-    Resource::Order order = Resource::Order::added;
-    int device = -1;
     int idle = 1;  ///< servers without a task
-  };
-  /// Of a block: what the loop looks at for each task.
-  struct Work {
-    Seconds uncontended;
-    bool moves_data = false;
   };
 
   [[nodiscard]] Queue& queue_of(TaskId task);
@@ -84,7 +75,6 @@ class EventLoop {
   const TaskGraph& graph_;
   Interconnect& interconnect_;
   EventQueue events_;
-  std::vector<Work> work_;  ///< by block
   std::vector<Queue> queues_;
   std::vector<SharedDevice> devices_;  ///< by number; none where no resource has one
   std::vector<std::int32_t> device_generations_;
@@ -110,16 +100,10 @@ EventLoop::EventLoop(const TaskGraph& graph, Interconnect& interconnect)
       waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
       execution_{std::vector<Seconds>(graph.tasks().size()), std::vector<Seconds>(graph.tasks().size()), Seconds(0.0)},
       tasks_left_(graph.tasks().size()) {
-  for (const Block& block : graph.blocks()) work_.push_back({block.uncontended, block.flows.has_value()});
-  for (std::size_t r = 0; r < queues_.size(); ++r) {
-    const Resource& resource = graph.resources()[r];
-    queues_[r].order = resource.order;
-    queues_[r].device = resource.device;
-    queues_[r].idle = resource.servers;
-  }
+  for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
   for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
-    if (Queue& queue = queue_of(task); queue.order == Resource::Order::added) {
-      queue.tasks.push_back(task);
+    if (graph_.resource_of(task).order == Resource::Order::added) {
+      queue_of(task).tasks.push_back(task);
     } else if (waits_for_[at_index(task)] == 0) {
       become_ready(task);
     }
@@ -133,10 +117,10 @@ EventLoop::Queue& EventLoop::queue_of(TaskId task) {
 
 /// Queues that choose hear of what they can choose from; what waits in no queue starts.
 void EventLoop::become_ready(TaskId task) {
-  Queue& queue = queue_of(task);
-  if (queue.order == Resource::Order::at_once) return start(task);
-  if (queue.order == Resource::Order::urgent) {
-    queue.ready.push({graph_.tasks()[at_index(task)].priority, made_ready_++, task});
+  const Resource::Order order = graph_.resource_of(task).order;
+  if (order == Resource::Order::at_once) return start(task);
+  if (order == Resource::Order::urgent) {
+    queue_of(task).ready.push({graph_.tasks()[at_index(task)].priority, made_ready_++, task});
   }
 }
 
@@ -162,15 +146,15 @@ void EventLoop::start_head(Queue& queue) {
 
 void EventLoop::start(TaskId task) {
   execution_.start[at_index(task)] = now_;
-  const Work& work = work_[at_index(graph_.tasks()[at_index(task)].block)];
-  const int device = queue_of(task).device;
-  if (work.moves_data) {
+  const Block& block = graph_.block_of(task);
+  const int device = graph_.resource_of(task).device;
+  if (block.flows) {
     if (interconnect_.begin(task, now_, events_)) events_.push({now_, Event::Kind::task_ends, task});
   } else if (device >= 0) {
-    devices_[at_index(device)].start(task, graph_.block_of(task).share, work.uncontended, now_);
+    devices_[at_index(device)].start(task, block.share, block.uncontended, now_);
     expect_end(device);
   } else {
-    events_.push({now_ + work.uncontended, Event::Kind::task_ends, task});
+    events_.push({now_ + block.uncontended, Event::Kind::task_ends, task});
   }
 }
 
