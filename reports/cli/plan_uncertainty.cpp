@@ -8,24 +8,20 @@
 
 #include "model/base/bytestream.hpp"
 #include "model/base/number.hpp"
+#include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/workers.hpp"
-#include "sim/simulate.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {
-
-Seconds estimated_step(const Scenario& scenario) {
-  return predict(scenario, Fidelity::estimate, Detail::numbers).time();
-}
 
 std::vector<Effect> effects_of(Seconds unchanged, const std::vector<UncertainResource>& unknown) {
   std::vector<Effect> effects;
   for (const UncertainResource& one : unknown) {
     Effect& effect = effects.emplace_back();
     if (!one.faster) continue;
-    effect.better = std::log(estimated_step(*one.faster) / unchanged);
-    effect.worse = std::log(estimated_step(*one.slower) / unchanged);
+    effect.better = std::log(estimated_time(*one.faster) / unchanged);
+    effect.worse = std::log(estimated_time(*one.slower) / unchanged);
   }
   return effects;
 }
@@ -75,7 +71,7 @@ void draw_plans(PlanReport& report, const RunTasks& run_tasks) {
   const std::vector<std::string> answers = run_tasks(count, [&](std::size_t plan) {
     const Scenario scenario = scenario_of(report.ranked[plan]);
     Bytestream bytes;
-    bytes.put(effects_of(estimated_step(scenario), uncertain_resources(scenario, spread)));
+    bytes.put(effects_of(estimated_time(scenario), uncertain_resources(scenario, spread)));
     return std::move(bytes).text();
   });
   if (std::ranges::any_of(answers, &std::string::empty)) return;  // the user has interrupted the search

@@ -10,8 +10,6 @@
 
 namespace foretrain {
 
-Seconds estimated_step(const Scenario& scenario);
-
 /// Of each unknown of a scenario whose step is estimated as `unchanged`. One that leaves the scenario as it is costs no
 /// prediction.
 std::vector<Effect> effects_of(Seconds unchanged, const std::vector<UncertainResource>& unknown);

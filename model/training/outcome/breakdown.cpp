@@ -193,26 +193,33 @@ Seconds exposed_in(const CommunicationTable& table) {
   return sum;
 }
 
-/// What of a lane's idle time between passes is not spent on collectives inside layers.
-Seconds idle_for_others(const Step& step, const StepGraph& graph, const Execution& execution, const LaneTasks& tasks) {
-  const LaneTime time = time_of(graph, execution, tasks);
-  const auto is_inside = [&](const StepGraph::Transfer& t) {
-    return is_inside_layers(step.transfers[at_index(t.transfer)].kind);
-  };
-  if (std::ranges::none_of(graph.transfers, is_inside)) return time.between_passes;
+/// What moves on the lane's ranks, and how much of it while the lane is idle.
+CommunicationTable communication_of(const Step& step, const StepGraph& graph, const Execution& execution,
+                                    const LaneTasks& tasks, const LaneTime& time) {
   CommunicationTable table;
   const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
   add_exposed(time.idle, moving);
-  return time.between_passes - table[inside_layers].exposed;
+  return table;
+}
+
+/// What of a lane's idle time between passes is not spent on collectives inside layers.
+Seconds idle_for_others(const LaneTime& time, const CommunicationTable& table) {
+  const auto inside = table.find(inside_layers);
+  return inside == table.end() ? time.between_passes : time.between_passes - inside->second.exposed;
 }
 
 /// What a lane would be idle for others between passes if activations and updated weights moved in no time, as far as
-/// it is.
-Seconds bubble_of(const Step& step, const StepGraph& graph, const Execution& execution, const LaneTasks& tasks) {
+/// it is: `time` and `table` say of what it is.
+Seconds bubble_of(const Step& step, const StepGraph& graph, const LaneTasks& tasks, const LaneTime& time,
+                  const CommunicationTable& table) {
   if (step.stage_count() == 1) return Seconds(0.0);
-  Seconds idle = idle_for_others(step, graph, execution, tasks);
+  Seconds idle = idle_for_others(time, table);
   if (!graph.arrivals.empty()) {
-    idle = std::min(idle, idle_for_others(step, graph, run(graph.graph, graph.arrivals), tasks));
+    const Execution early = run(graph.graph, graph.arrivals);
+    const LaneTime then = time_of(graph, early, tasks);
+    const bool any_inside = table.contains(inside_layers);
+    idle = std::min(idle, any_inside ? idle_for_others(then, communication_of(step, graph, early, tasks, then))
+                                     : then.between_passes);
   }
   return std::max(idle, Seconds(0.0));
 }
@@ -279,12 +286,10 @@ TimeUse time_use(const Step& step, const StepGraph& graph, const Execution& exec
   const LaneTime time = time_of(graph, execution, tasks);
   const Segment& update = step.lanes[lane].optimizer;
   const Seconds own = end + step.once_per_step + step.loader_serial, whole = step_time(step, end, loader);
-  const Seconds bubble = beyond_rounding(bubble_of(step, graph, execution, tasks), whole);
-
   TimeUse use;
   CommunicationTable& table = use.communication;
-  const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
-  add_exposed(time.idle, moving);
+  table = communication_of(step, graph, execution, tasks, time);
+  const Seconds bubble = beyond_rounding(bubble_of(step, graph, tasks, time, table), whole);
   const Seconds idle = length_of(time.idle) - bubble + (end - execution.makespan);
   const Seconds awaited = std::max(idle - step.slowest_replica, Seconds(0.0));
   // A bubble is idle in any case, also while something moves.

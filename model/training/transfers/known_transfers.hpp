@@ -78,6 +78,8 @@ class KnownTransfers {
     int shift = 0;
   };
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
+  /// What the gradients' norm takes, and the constants that it used; none before it is asked for.
+  std::optional<std::pair<Seconds, ReadSet>> norm;
   /// The routes inside a node and between two of them, and which links are equally wide; empty where nodes differ, or
   /// others use the network.
   [[nodiscard]] const std::vector<std::int64_t>& network() const { return network_; }

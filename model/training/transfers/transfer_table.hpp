@@ -112,6 +112,7 @@ class TransferTable {
   [[nodiscard]] LoweredCollective lower_call(const TransferKey& key, const CollectiveCall& call) const;
   [[nodiscard]] LoweredCollective message_of(const TransferKey& key, const CollectiveCall& pairs) const;
   void note_least(int named, TransferKey key, const CollectiveCall& call);
+  [[nodiscard]] Seconds time_of_norm() const;
   /// The least that a group of the transfer takes while no other moves.
   [[nodiscard]] Seconds least_of_groups(int transfer) const;
 
