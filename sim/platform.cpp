@@ -30,9 +30,9 @@ std::vector<std::int32_t> Platform::end_flows(Seconds now) {
     return true;
   };
   while (first_end() <= now_ + same_date) {
-    const CompanyId id = ends_.top().second;
+    const ComponentId id = ends_.top().second;
     ends_.pop();
-    for (const RouteIndex index : companies_.at(id)) {
+    for (const RouteIndex index : components_.at(id)) {
       if (std::erase_if(route(index).flows, ends) == 0) continue;
       note_change(index);
       if (!route(index).flows.empty()) continue;
@@ -50,8 +50,8 @@ void Platform::share_links() {
   if (changed_.empty()) return;
   ++look_;
   for (const RouteIndex index : changed_) {
-    dissolve(route(index).company);
-    visit_neighbours(index, [this](RouteIndex other) { dissolve(route(other).company); });
+    dissolve(route(index).component);
+    visit_neighbours(index, [this](RouteIndex other) { dissolve(route(other).component); });
   }
   ++look_;
   for (const RouteIndex index : changed_) {
@@ -73,20 +73,20 @@ void Platform::visit_neighbours(RouteIndex index, const Visit& visit) {
   }
 }
 
-void Platform::dissolve(CompanyId id) {
+void Platform::dissolve(ComponentId id) {
   if (id < 0) return;
-  const auto old = companies_.extract(id);
-  for (const RouteIndex index : old.mapped()) route(index).company = -1;
+  const auto old = components_.extract(id);
+  for (const RouteIndex index : old.mapped()) route(index).component = -1;
   dissolved_.insert(dissolved_.end(), old.mapped().begin(), old.mapped().end());
 }
 
-/// The company of a route that moves and has none.
+/// The component of a route that moves and has none.
 void Platform::gather(RouteIndex first) {
-  if (route(first).company >= 0 || route(first).flows.empty()) return;
-  const CompanyId id = next_company_++;
-  Company& routes = companies_[id];
+  if (route(first).component >= 0 || route(first).flows.empty()) return;
+  const ComponentId id = next_component_++;
+  Component& routes = components_[id];
   const auto join = [&](RouteIndex index) {
-    if (std::exchange(route(index).company, id) != id) routes.push_back(index);
+    if (std::exchange(route(index).component, id) != id) routes.push_back(index);
   };
   join(first);
   for (std::size_t i = 0; i < routes.size(); ++i) visit_neighbours(routes[i], join);  // their number grows
@@ -100,19 +100,19 @@ void Platform::gather(RouteIndex first) {
   ends_.emplace(first_end, id);
 }
 
-const Platform::Pattern& Platform::rates_of(CompanyId id, const Company& company) {
+const Platform::Pattern& Platform::rates_of(ComponentId id, const Component& component) {
   const auto flows_on = [&](RouteIndex index) { return static_cast<int>(route(index).flows.size()); };
   std::uint64_t hash = 0;
-  for (const RouteIndex index : company) hash += RouteRate{index, flows_on(index)}.hash();
+  for (const RouteIndex index : component) hash += RouteRate{index, flows_on(index)}.hash();
   const auto moves = [&](const RouteRate& member) {
-    return route(member.route).company == id && flows_on(member.route) == member.flows;
+    return route(member.route).component == id && flows_on(member.route) == member.flows;
   };
   const auto [first, last] = known_.equal_range(hash);
   for (auto known = first; known != last; ++known) {
-    if (known->second.size() == company.size() && std::ranges::all_of(known->second, moves)) return known->second;
+    if (known->second.size() == component.size() && std::ranges::all_of(known->second, moves)) return known->second;
   }
   Pattern moving;
-  for (const RouteIndex index : company) moving.push_back({index, flows_on(index)});
+  for (const RouteIndex index : component) moving.push_back({index, flows_on(index)});
   if (!share_one_link(moving)) ask_simgrid(system_, moving);
   constexpr std::size_t most_routes = 8'000'000;  // 128 MB
   if ((known_routes_ += moving.size()) > most_routes) {
@@ -155,7 +155,7 @@ void Platform::set_rate(Flow& flow, BytesPerSecond rate) const {
 }
 
 Seconds Platform::first_end() {
-  while (!ends_.empty() && !companies_.contains(ends_.top().second)) ends_.pop();
+  while (!ends_.empty() && !components_.contains(ends_.top().second)) ends_.pop();
   return ends_.empty() ? Seconds::infinity() : ends_.top().first;
 }
 

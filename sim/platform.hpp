@@ -1,7 +1,7 @@
 // Flows in progress: each moves at the rate at which SimGrid shares the links among those that are moving, from one
 // change to the next. Flows that no chain of shared links joins cannot disturb each other: where some begin or end,
-// only their own company is looked at anew, and SimGrid is asked once for each company that there ever is and that more
-// than one link bounds.
+// only their own component is looked at anew, and SimGrid is asked once for each component that there ever is and that
+// more than one link bounds.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class Platform {
 
  private:
   using LinkIndex = std::int32_t;
-  using CompanyId = std::int64_t;
+  using ComponentId = std::int64_t;
   /// Ends closer than this are one, as to SimGrid (maxmin and timing precision in platform_simgrid.cpp).
   static constexpr Seconds same_date = 0.001_ns;
   struct Flow {
@@ -46,7 +46,7 @@ class Platform {
   };
   struct Route {
     std::vector<Flow> flows;  ///< that are moving
-    CompanyId company = -1;
+    ComponentId component = -1;
     bool has_changed = false;
   };
   struct Link {
@@ -55,19 +55,19 @@ class Platform {
     double weight = 0.0;            ///< of the flows on it; zero between calls
   };
   /// Moving routes that chains of shared links join.
-  using Company = std::vector<RouteIndex>;
+  using Component = std::vector<RouteIndex>;
   /// Rates at which routes have been found to move together: training repeats itself, micro-batch by micro-batch.
   using Pattern = std::vector<RouteRate>;
-  /// (first end of a flow, company)
-  using End = std::pair<Seconds, CompanyId>;
+  /// (first end of a flow, component)
+  using End = std::pair<Seconds, ComponentId>;
 
   void note_change(RouteIndex route);
 
   template <typename Visit>
   void visit_neighbours(RouteIndex route, const Visit& visit);
-  void dissolve(CompanyId id);
+  void dissolve(ComponentId id);
   void gather(RouteIndex first);
-  [[nodiscard]] const Pattern& rates_of(CompanyId id, const Company& company);
+  [[nodiscard]] const Pattern& rates_of(ComponentId id, const Component& component);
   [[nodiscard]] bool share_one_link(Pattern& moving);
   void set_rate(Flow& flow, BytesPerSecond rate) const;
 
@@ -81,11 +81,11 @@ class Platform {
   std::vector<Link> links_;
   std::int64_t look_ = 0;
   std::vector<RouteIndex> changed_;    ///< on which flows have begun or ended since links were shared
-  std::vector<RouteIndex> dissolved_;  ///< whose company is not known yet
+  std::vector<RouteIndex> dissolved_;  ///< whose component is not known yet
   std::unordered_multimap<std::uint64_t, Pattern> known_;  ///< by the sum of their hashes
   std::size_t known_routes_ = 0;                           ///< in all of these
-  std::unordered_map<CompanyId, Company> companies_;
-  CompanyId next_company_ = 0;
+  std::unordered_map<ComponentId, Component> components_;
+  ComponentId next_component_ = 0;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   Seconds now_;
 };

@@ -138,7 +138,7 @@ Executor executor_of(const Job& job, Fidelity fidelity) {
 }
 
 Result predict(const Scenario& scenario, Fidelity fidelity, Detail detail) {
-  const Reading reading;
+  const ReadScope reading;
   const auto alone = [&](const Scenario& own, double longer) {
     const std::unique_ptr<Job> job = make_job(own, fidelity);
     job->set_writing(longer);

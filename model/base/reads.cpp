@@ -16,8 +16,8 @@ void note_reads(const ReadSet& numbers) { noted |= numbers; }
 
 const ReadSet& reads_so_far() { return noted; }
 
-Reading::Reading() : before_(std::exchange(noted, {})) {}
+ReadScope::ReadScope() : before_(std::exchange(noted, {})) {}
 
-Reading::~Reading() { noted |= before_; }
+ReadScope::~ReadScope() { noted |= before_; }
 
 }  // namespace foretrain

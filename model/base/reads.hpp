@@ -15,37 +15,37 @@ using ReadSet = std::bitset<512>;
 void note_read(std::size_t number);
 void note_reads(const ReadSet& numbers);
 
-/// What this thread has read since the innermost Reading began; everything where there is none.
+/// What this thread has read since the innermost ReadScope began; everything where there is none.
 const ReadSet& reads_so_far();
 
 /// A stretch of work whose reads are told apart. When it ends, they count as those of the work around it.
-class Reading {
+class ReadScope {
  public:
-  Reading();
-  ~Reading();
-  Reading(const Reading&) = delete;
-  Reading& operator=(const Reading&) = delete;
+  ReadScope();
+  ~ReadScope();
+  ReadScope(const ReadScope&) = delete;
+  ReadScope& operator=(const ReadScope&) = delete;
 
  private:
   ReadSet before_;
 };
 
 /// A number that notes when it is read. Comparing two of them, as keys of memos are, is no reading.
-class NotedNumber {
+class TrackedNumber {
  public:
-  explicit NotedNumber(double value) : value_(value) {}
+  explicit TrackedNumber(double value) : value_(value) {}
   // NOLINTNEXTLINE(google-explicit-constructor): formulas read it as the number that it is
   operator double() const {
     if (number_ >= 0) note_read(static_cast<std::size_t>(number_));
     return value_;
   }
-  NotedNumber& operator=(double value) {
+  TrackedNumber& operator=(double value) {
     value_ = value;
     return *this;
   }
-  NotedNumber& operator*=(double factor) { return *this = value_ * factor; }
-  NotedNumber& operator/=(double divisor) { return *this = value_ / divisor; }
-  bool operator==(const NotedNumber& other) const { return value_ == other.value_; }
+  TrackedNumber& operator*=(double factor) { return *this = value_ * factor; }
+  TrackedNumber& operator/=(double divisor) { return *this = value_ / divisor; }
+  bool operator==(const TrackedNumber& other) const { return value_ == other.value_; }
 
   /// Nothing is noted of a number without a number of its own.
   void set_number(std::size_t number) { number_ = static_cast<std::int16_t>(number); }

@@ -35,7 +35,7 @@ struct CollectiveCall {
   std::vector<int> levels = {};  ///< hierarchical: as in Sync
   TokenRouting tokens = {};      ///< all_to_all by `automatic`
   bool by_messages = false;      ///< passed on round a ring by the trainer itself (ring attention)
-  bool in_turn = false;          ///< broadcast: one of many, whose roots are the ranks in turn; as the mean of these
+  bool rotating_root = false;    ///< broadcast: one of many, whose roots are the ranks in turn; as the mean of these
   int ranks = 0;  ///< of each group, where those listed stand for more: on further nodes all goes on as on these
 
   [[nodiscard]] int group_size() const { return ranks > 0 ? ranks : static_cast<int>(groups.front().size()); }

@@ -72,7 +72,7 @@ double messages(const CollectiveCall& call) {
     case all_to_all:
       return (takes_turns(call) ? 1.0 : 2.0) * (number(std::ssize(call.groups.front())) - 1.0);
     case broadcast:
-      return call.in_turn ? 1.0 / number(std::ssize(call.groups.front())) : 1.0;
+      return call.rotating_root ? 1.0 / number(std::ssize(call.groups.front())) : 1.0;
     default:
       return call.by_messages ? 2.0 : 4.0;
   }
@@ -102,7 +102,7 @@ std::optional<CollectiveCall> call_of_gloo(const CollectiveCall& call, const Top
 
 LoweredCollective broadcast_by_gloo(const CollectiveCall& call, const Topology& topology) {
   LoweredCollective lowered{.chosen_algorithm = "binomial tree", .phases = {}};
-  const std::size_t ranks = call.groups.front().size(), roots = call.in_turn ? ranks : 1;
+  const std::size_t ranks = call.groups.front().size(), roots = call.rotating_root ? ranks : 1;
   for (std::size_t root = 0; root < roots; ++root) {
     for (std::size_t distance = std::bit_ceil(ranks) / 2; distance >= 1; distance /= 2) {
       LoweredCollective::Phase& phase = lowered.phases.emplace_back();

@@ -58,7 +58,7 @@ struct TrafficKey {
   using Value = const Traffic;
   std::uint64_t network;  ///< the topology's serial number
   CollectiveConstants constants;
-  NotedNumber sockets;  ///< as hosts copy
+  TrackedNumber sockets;  ///< as hosts copy
   RankGroups groups;
   int ranks;  ///< as in CollectiveCall
   CollectiveOperation operation;
@@ -212,7 +212,7 @@ class AutomaticCollective {
                          way,
                          message};
     const auto known = session().known(key, [&] {
-      const Reading reading;
+      const ReadScope reading;
       TrafficBuilder builder(topology_, library_.constants(), message, &library_.hosts());
       for (const GroupLayout& layout : library_.layouts()) builder.add(way, layout, call_.operation);
       std::vector<Flow> flows = builder.flows();

@@ -19,15 +19,15 @@ std::vector<ConstantRow> make_rows() {
     const auto part_of = [](Calibration& c) -> Type& { return c.part; };
 #define CONSTANT(name, unit, minimum, maximum) \
   add(                                         \
-      prefix + #name, unit, [=](Calibration& c) -> NotedNumber& { return part_of(c).name; }, minimum, maximum);
+      prefix + #name, unit, [=](Calibration& c) -> TrackedNumber& { return part_of(c).name; }, minimum, maximum);
 #define GENERATIONS(minimum, most_vector, most_tensor)                                               \
   for (std::size_t i = 0; i < chip_generations.size(); ++i) {                                        \
     const auto watts = [=](Calibration& c) -> GenerationPower& { return part_of(c).generation[i]; }; \
     const std::string generation = prefix + std::string(chip_generations[i].name);                   \
-    const auto vector = [=](Calibration& c) -> NotedNumber& { return watts(c).vector_pj; };       \
-    const auto tensor = [=](Calibration& c) -> NotedNumber& { return watts(c).tensor_pj; };       \
-    add(generation + "_vector_pj", "", vector, minimum, most_vector, true);                       \
-    add(generation + "_tensor_pj", "", tensor, minimum, most_tensor, true);                       \
+    const auto vector = [=](Calibration& c) -> TrackedNumber& { return watts(c).vector_pj; };        \
+    const auto tensor = [=](Calibration& c) -> TrackedNumber& { return watts(c).tensor_pj; };        \
+    add(generation + "_vector_pj", "", vector, minimum, most_vector, true);                          \
+    add(generation + "_tensor_pj", "", tensor, minimum, most_tensor, true);                          \
   }
 #define END_PART(Type, part) }
 #include "model/cost/calibration.def"

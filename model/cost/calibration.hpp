@@ -46,14 +46,14 @@ inline constexpr std::array<ChipGeneration, 14> chip_generations = {{{"kepler", 
 /// Picojoules per operation (watts per TFLOP/s) at the voltage of 1 GHz. Zero: not known; of tensor cores it then
 /// follows from other generations (cost/power.hpp), fp32 has no limit.
 struct GenerationPower {
-  NotedNumber vector_pj{0.0};  ///< CUDA cores, fp32
-  NotedNumber tensor_pj{0.0};  ///< tensor cores, 2-byte operands
+  TrackedNumber vector_pj{0.0};  ///< CUDA cores, fp32
+  TrackedNumber tensor_pj{0.0};  ///< tensor cores, 2-byte operands
   bool operator==(const GenerationPower&) const = default;
 };
 
 // A struct for each part of calibration.def.
 #define PART(Type, part) struct Type {
-#define CONSTANT(name, unit, minimum, maximum) NotedNumber name{minimum};
+#define CONSTANT(name, unit, minimum, maximum) TrackedNumber name{minimum};
 #define GENERATIONS(minimum, most_vector, most_tensor) \
   std::array<GenerationPower, chip_generations.size()> generation{};
 #define END_PART(Type, part)                    \
@@ -118,7 +118,7 @@ struct Calibration {
 struct ConstantRow {
   std::string name;  ///< dotted, "matmul.tensor_efficiency"
   std::string unit;
-  std::function<NotedNumber&(Calibration&)> noted;
+  std::function<TrackedNumber&(Calibration&)> noted;
   [[nodiscard]] double& field(Calibration& calibration) const { return noted(calibration).unnoted(); }
   double minimum;
   double maximum;

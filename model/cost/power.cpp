@@ -99,7 +99,7 @@ bool alike(std::size_t a, std::size_t b) {
 }  // namespace
 
 std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::size_t target,
-                                    const PowerConstants& constants, NotedNumber GenerationPower::*unit) {
+                                    const PowerConstants& constants, TrackedNumber GenerationPower::*unit) {
   struct Mean {
     double sum = 0.0;
     int count = 0;

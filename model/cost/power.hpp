@@ -50,7 +50,7 @@ double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants
 /// nothing. Switching energy falls with the gates' capacitance and the square of the voltage, both of which shrank with
 /// the process. Of tensor cores only those count that multiply alike (multiplies_in_groups).
 std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::size_t target,
-                                    const PowerConstants& constants, NotedNumber GenerationPower::*unit);
+                                    const PowerConstants& constants, TrackedNumber GenerationPower::*unit);
 
 /// What an operation takes on this generation's tensor cores at 1 GHz: what was found for it, or else what follows from
 /// the others. Zero: nothing is known.

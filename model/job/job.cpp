@@ -109,7 +109,7 @@ void finish(const Scenario& scenario, Detail detail, Result& result) {
 }
 
 Result estimate(const Scenario& scenario) {
-  const Reading reading;
+  const ReadScope reading;
   Result result = beside_storage(scenario, [](const Scenario& own, double longer) {
     const std::unique_ptr<Job> job = make_job(own, Fidelity::estimate);
     job->set_writing(longer);

@@ -44,7 +44,7 @@ class ServerJob final : public Job {
 
 /// An average worker's time: passes, dispatching and host work; it waits for messages and servers the rest.
 Breakdown ServerJob::breakdown_of(const ServerGraph::Times& times, Seconds step_time) const {
-  const Segment passes = store_.compute();
+  const TimeBreakdown passes = store_.compute();
   const Seconds busy = times.step * times.compute_share;
   Breakdown breakdown;
   breakdown.host_overhead = busy * (passes.host / passes.total());

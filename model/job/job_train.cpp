@@ -162,7 +162,7 @@ class TrainJob final : public Job {
     }
     Step equal = step_;
     equal.micro_batches = micro_batches(this->train(), scenario_.plan);
-    for (Step::Lane& lane : equal.lanes) lane.skipped = 0;
+    for (Step::RankClass& rank_class : equal.rank_classes) rank_class.missing_micro_batches = 0;
     split.equal_step = train.step_time + (execute(step_graph(equal).graph).makespan - end);
   }
 

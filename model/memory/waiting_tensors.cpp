@@ -16,7 +16,7 @@ constexpr double reached_rate = 0.25;     // of the datasheet's matrix rate, by 
 double device_over_host(const Scenario& scenario, const TrainWorkload& train, const Layer& block) {
   const Plan& plan = scenario.plan;
   const bool laid_out = RankLayout(plan).gpus() == plan_gpus(plan, scenario.cluster);  // not what remedies try
-  const Seconds host = laid_out ? dispatch_of_trainer(plan, scenario.cluster, train) : train.layer_dispatch;
+  const Seconds host = laid_out ? framework_overhead(plan, scenario.cluster, train) : train.layer_dispatch;
   if (!(host > Seconds(0.0))) return 2.0;  // the GPU is far slower
   Flops both;
   for (const Operator& op : block.forward) both += flops(op);

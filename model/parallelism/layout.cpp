@@ -233,7 +233,7 @@ std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& c
   return nodes_of_stage;
 }
 
-Seconds dispatch_of_trainer(const Plan& plan, const Cluster& cluster, const TrainWorkload& train) {
+Seconds framework_overhead(const Plan& plan, const Cluster& cluster, const TrainWorkload& train) {
   if (plan.pipeline == 1 || plan.tensor == 1 || train.peer_dispatch == Seconds(0.0)) return train.layer_dispatch;
   const std::vector<std::vector<int>> nodes = nodes_of_stages(plan, cluster);
   const bool across = std::ranges::any_of(nodes, [&](const auto& of_stage) { return of_stage != nodes.front(); });

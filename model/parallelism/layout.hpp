@@ -118,6 +118,6 @@ std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& c
 
 /// What a trainer's own code takes on the host for a block's pass: layer_dispatch, and peer_dispatch for each other
 /// tensor rank where stages lie on several nodes.
-Seconds dispatch_of_trainer(const Plan& plan, const Cluster& cluster, const TrainWorkload& train);
+Seconds framework_overhead(const Plan& plan, const Cluster& cluster, const TrainWorkload& train);
 
 }  // namespace foretrain

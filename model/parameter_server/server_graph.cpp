@@ -253,7 +253,7 @@ void GraphBuilder::add_messages(Lane& lane, bool push) {
 void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::vector<TaskId>>& pushes) {
   Lane& lane = lanes_[at_index(lane_number)];
   const double factor = store_.factor(lane.workers.front(), iteration);
-  const auto compute = [&](const char* name, const Segment& work, std::vector<TaskId> after) {
+  const auto compute = [&](const char* name, const TimeBreakdown& work, std::vector<TaskId> after) {
     return add(fixed_block(name, work.total() * factor, Category::compute), lane.compute, std::move(after), iteration);
   };
   add(lane.host, lane.compute, {}, iteration);

@@ -159,8 +159,8 @@ void add_passes_of_groups(const LayerTable& layers, const std::vector<KeyPiece>&
     LayerCost& cost = costs[g];
     for (const CompressedMessage& message : casts.messages) cost.backward.kernels += pricer.kernels(message.kernels);
     ParameterStore::KeyGroup& group = store.groups.emplace_back();
-    group.forward = cost.forward.segment();
-    group.backward = cost.whole_backward().segment();
+    group.forward = cost.forward.time_breakdown();
+    group.backward = cost.whole_backward().time_breakdown();
     group.parameters.resize(store.push_to.size());
     group.calls.resize(store.push_to.size());
   }
@@ -251,8 +251,8 @@ void add_local_collectives(const Scenario& scenario, const Topology& topology, P
 
 }  // namespace
 
-Segment ParameterStore::compute() const {
-  Segment sum = between;
+TimeBreakdown ParameterStore::compute() const {
+  TimeBreakdown sum = between;
   for (const ParameterStore::KeyGroup& group : groups) {
     sum += group.forward;
     sum += group.backward;

@@ -46,8 +46,9 @@ struct ParameterStore {
 
   /// Pieces of keys that travel together. Groups are in model order: the first is needed first and ready last.
   struct KeyGroup {
-    Segment forward;   ///< of the layers whose last key is here; starts when this group and all before it are pulled
-    Segment backward;  ///< after which this group is ready
+    TimeBreakdown
+        forward;  ///< of the layers whose last key is here; starts when this group and all before it are pulled
+    TimeBreakdown backward;          ///< after which this group is ready
     std::vector<double> parameters;  ///< by server
     std::vector<Seconds> update;     ///< by server: applying one update
     std::vector<Calls> calls;        ///< by server
@@ -72,7 +73,7 @@ struct ParameterStore {
   std::vector<KeyGroup> groups;
   std::vector<LoweredCollective> reduce, gather;  ///< by group, inside all machines at once; empty: one GPU a worker
   Bytes gradient, weight;                         ///< of one parameter, on the wire
-  Segment between;                                ///< passes between the first forward and the last backward one
+  TimeBreakdown between;                          ///< passes between the first forward and the last backward one
   Seconds host_between_steps;
   double imbalance = 1.0;
   double compute_spread = 0.0;
@@ -83,7 +84,7 @@ struct ParameterStore {
   [[nodiscard]] int worker_count() const { return static_cast<int>(workers.size()); }
   [[nodiscard]] int server_count() const { return static_cast<int>(push_to.size()); }
   /// All passes of one step.
-  [[nodiscard]] Segment compute() const;
+  [[nodiscard]] TimeBreakdown compute() const;
   [[nodiscard]] bool equal_workers() const { return !(compute_spread > 0.0) && slow.count == 0; }
   /// The same with every worker as fast as the fastest in any of so many iterations.
   [[nodiscard]] ParameterStore with_fastest_workers(int iterations) const;

@@ -14,7 +14,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::size_t most_misses = 3;
+constexpr std::size_t most_infeasible = 3;
 constexpr double rounding = 1e-9;
 
 /// The values of the best plans known; the worst of them is what a plan has to beat.
@@ -77,9 +77,9 @@ class LayoutSearch {
       look_into(node);
     }
     result_.bound = open.empty() ? std::numeric_limits<double>::infinity() : open.front().value;
-    if (effort_ >= LayoutEffort::settle) open.clear();
+    if (effort_ >= LayoutEffort::solve) open.clear();
     keep_best(result_.best, kept_);
-    keep_best(result_.misses, most_misses);
+    keep_best(result_.infeasible, most_infeasible);
     return std::move(result_);
   }
 
@@ -231,9 +231,9 @@ class LayoutSearch {
 
   void miss(const PlanPoint& point, Seconds bound, const MemoryFootprint& memory) {
     if (!memory.fits_host()) return;  // what the GPU lacks is easier to see
-    result_.misses.push_back(
+    result_.infeasible.push_back(
         {point, 0, objective_.value(bound, memory.total()), bound, memory.total(), memory.capacity});
-    if (result_.misses.size() >= 64) keep_best(result_.misses, most_misses);
+    if (result_.infeasible.size() >= 64) keep_best(result_.infeasible, most_infeasible);
   }
 
   const PlanSpace& space_;

@@ -72,15 +72,15 @@ struct LayoutResult {
   double bound = 0.0;            ///< no plan that fits is better, but for those among `best`
   std::vector<LayoutNode> open;  ///< a heap; nothing once the layout is settled
   PlanCounts counts;
-  std::vector<PlanCandidate> best;    ///< at most as many as are kept, the best first
-  std::vector<PlanCandidate> misses;  ///< promising by their bounds (`value`), but do not fit; the best first
+  std::vector<PlanCandidate> best;        ///< at most as many as are kept, the best first
+  std::vector<PlanCandidate> infeasible;  ///< promising by their bounds (`value`), but do not fit; the best first
 };
 
 /// How far a layout is looked into.
 enum class LayoutEffort {
   outline,    ///< its kernels alone
   refine,     ///< until its most promising plan is one that fits, or cannot be among the best
-  settle,     ///< every plan that may be among the best is estimated
+  solve,      ///< every plan that may be among the best is estimated
   enumerate,  ///< every plan that fits is; for tests
 };
 

@@ -6,25 +6,26 @@
 
 #include "model/base/number.hpp"
 #include "model/parallelism/pipeline_order.hpp"
-#include "model/training/graph/pieces.hpp"
+#include "model/training/graph/pass_slices.hpp"
 
 namespace foretrain {
 
 namespace {
 
-/// What the blocks of a step take one of its lanes at least.
-class LaneBound {
+/// What the blocks of a step take one of its rank classes at least.
+class RankClassBound {
  public:
-  LaneBound(const Step& step, std::size_t lane)
-      : cut_(step.lanes[lane].cut != Step::Lane::Cut::none), transfers_(step.transfers.size()) {
+  RankClassBound(const Step& step, std::size_t rank_class)
+      : cut_(step.rank_classes[rank_class].split != Step::RankClass::SplitMode::none),
+        transfers_(step.transfers.size()) {
     for (std::size_t i = 0; i < transfers_.size(); ++i) {
       for (const Step::Transfer::Part& part : step.transfers[i].parts) {
-        if (std::ranges::binary_search(part.lanes, static_cast<int>(lane))) {
+        if (std::ranges::binary_search(part.rank_classes, static_cast<int>(rank_class))) {
           transfers_[i] = std::max(transfers_[i], part.uncontended);
         }
       }
     }
-    for (const Step::Chunk& chunk : step.lanes[lane].chunks) {
+    for (const Step::Chunk& chunk : step.rank_classes[rank_class].chunks) {
       PerPass<Seconds>& times = passes_.emplace_back();
       for (const PassKind kind : pass_kinds) {
         if (chunk.units.empty()) times[kind] = least(chunk.passes[kind]);
@@ -54,20 +55,20 @@ class LaneBound {
   }
 
  private:
-  /// Whole, or cut into pieces whose collectives are carried out beside or between them.
-  [[nodiscard]] Seconds least(const Stretch& stretch) const {
-    const std::vector<Piece> pieces = cut_ ? pieces_of(stretch) : std::vector<Piece>();
-    if (pieces.empty()) return stretch.time.total();
+  /// Whole, or cut into slices whose collectives are carried out beside or between them.
+  [[nodiscard]] Seconds least(const PassCost& pass_cost) const {
+    const std::vector<PassSlice> slices = cut_ ? slices_of(pass_cost) : std::vector<PassSlice>();
+    if (slices.empty()) return pass_cost.time.total();
     Seconds time;
-    for (const Piece& piece : pieces) {
-      const Seconds moving = sum(piece.transfers);
-      time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
+    for (const PassSlice& slice : slices) {
+      const Seconds moving = sum(slice.transfers);
+      time += slice.beside ? std::max(slice.work, moving) : slice.work + moving;
     }
-    return std::min(time, stretch.time.total());
+    return std::min(time, pass_cost.time.total());
   }
 
   bool cut_;
-  std::vector<Seconds> transfers_;  ///< what each takes this lane
+  std::vector<Seconds> transfers_;  ///< what each takes this rank class
   std::vector<PerPass<Seconds>> passes_;
 };
 
@@ -94,11 +95,12 @@ Paths paths_of(const ChunkPlacement& placement, int stages, const PassTimes& tim
   return paths;
 }
 
-std::vector<LaneBound> lanes_of(const Step& step) {
-  std::vector<LaneBound> lanes;
-  lanes.reserve(step.lanes.size());
-  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) lanes.emplace_back(step, lane);
-  return lanes;
+std::vector<RankClassBound> classes_of(const Step& step) {
+  std::vector<RankClassBound> rank_classes;
+  rank_classes.reserve(step.rank_classes.size());
+  for (std::size_t rank_class = 0; rank_class < step.rank_classes.size(); ++rank_class)
+    rank_classes.emplace_back(step, rank_class);
+  return rank_classes;
 }
 
 /// The least message between stages.
@@ -115,27 +117,27 @@ Seconds hop_of(const Step& step) {
   return least == Seconds::infinity() ? Seconds(0.0) : least;
 }
 
-/// The least of all lanes of a stage, by position in the model.
-PassTimes pass_times_of(const Step& step, const std::vector<LaneBound>& lanes) {
+/// The least of all rank classes of a stage, by position in the model.
+PassTimes pass_times_of(const Step& step, const std::vector<RankClassBound>& rank_classes) {
   const ChunkPlacement placement = step.placement();
   PassTimes times;
   PerPass<Seconds> unknown;
   unknown.values.fill(Seconds::infinity());
   times.updates.assign(at_index(step.stage_count()), Seconds::infinity());
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    const Step::Lane& lane = step.lanes[i];
+  for (std::size_t i = 0; i < rank_classes.size(); ++i) {
+    const Step::RankClass& rank_class = step.rank_classes[i];
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
-      const std::size_t at = at_index(placement.position(lane.stage, chunk));
+      const std::size_t at = at_index(placement.position(rank_class.stage, chunk));
       if (at >= times.passes.size()) {
         times.passes.resize(at + 1, unknown);
         times.weights.resize(at + 1, Seconds::infinity());
       }
-      const PerPass<Seconds>& own = lanes[i].passes()[at_index(chunk)];
+      const PerPass<Seconds>& own = rank_classes[i].passes()[at_index(chunk)];
       for (const PassKind kind : pass_kinds) times.passes[at][kind] = std::min(times.passes[at][kind], own[kind]);
-      times.weights[at] = std::min(times.weights[at], lanes[i].weights(lane.chunks[at_index(chunk)]));
+      times.weights[at] = std::min(times.weights[at], rank_classes[i].weights(rank_class.chunks[at_index(chunk)]));
     }
-    Seconds& update = times.updates[at_index(lane.stage)];
-    update = std::min(update, lane.optimizer.total());
+    Seconds& update = times.updates[at_index(rank_class.stage)];
+    update = std::min(update, rank_class.optimizer.total());
   }
   times.hop = hop_of(step);
   return times;
@@ -144,7 +146,7 @@ PassTimes pass_times_of(const Step& step, const std::vector<LaneBound>& lanes) {
 }  // namespace
 
 PassTimes pass_times(const Step& step) {
-  PassTimes times = pass_times_of(step, lanes_of(step));
+  PassTimes times = pass_times_of(step, classes_of(step));
   for (std::size_t at = 0; step.schedule == PipelineSchedule::dualpipe && at < times.passes.size(); ++at) {
     const PerPass<Seconds>& other = times.passes[times.passes.size() - 1 - at];  // of the same stage
     Seconds& pair = times.passes[at][PassKind::paired];
@@ -158,9 +160,9 @@ StepEnds ends_of(const Step& step) {
   ends.overlap = step.overlap;
   ends.every_micro_batch = step.every_micro_batch;
   ends.stages.resize(at_index(step.stage_count()));
-  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
-    const LaneBound times(step, lane);
-    const Step::Lane& own = step.lanes[lane];
+  for (std::size_t rank_class = 0; rank_class < step.rank_classes.size(); ++rank_class) {
+    const RankClassBound times(step, rank_class);
+    const Step::RankClass& own = step.rank_classes[rank_class];
     StepEnds::Stage here;
     for (const Step::Chunk& chunk : own.chunks) {
       Seconds& gradients = here.gradients.emplace_back();

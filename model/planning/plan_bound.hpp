@@ -17,7 +17,7 @@ struct PassTimes {
   std::vector<Seconds> updates = {};     ///< by stage; empty: unknown
   Seconds hop;
 };
-/// The least of all lanes of a stage.
+/// The least of all rank classes of a stage.
 PassTimes pass_times(const Step& step);
 
 /// What of a step does not depend on what its passes take, but on the parameters alone: it is the same for all plans

@@ -9,7 +9,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::size_t outlined_at_once = 4096, refined_at_once = 64, settled_at_once = 16, misses_told = 3;
+constexpr std::size_t outlined_at_once = 4096, refined_at_once = 64, settled_at_once = 16, infeasible_shown = 3;
 
 std::string bytes_of(const LayoutResult& result) {
   Bytestream bytes;
@@ -17,7 +17,7 @@ std::string bytes_of(const LayoutResult& result) {
   bytes.put(result.open);
   bytes.put(std::vector{result.counts});
   bytes.put(result.best);
-  bytes.put(result.misses);
+  bytes.put(result.infeasible);
   return std::move(bytes).text();
 }
 
@@ -57,7 +57,7 @@ class Rounds {
 
   /// False where nothing is left to look into.
   bool next() {
-    std::erase_if(open_, [](const LayoutTask& task) { return task.effort == LayoutEffort::settle; });
+    std::erase_if(open_, [](const LayoutTask& task) { return task.effort == LayoutEffort::solve; });
     std::ranges::stable_sort(open_, {}, &LayoutTask::bound);
     search_.settled = search_.layouts;
     for (const LayoutTask& task : open_) search_.settled -= is_hopeless(task) ? 0 : 1;
@@ -69,7 +69,7 @@ class Rounds {
     // Without a bar all would be refined to the end: the most promising of the refined give one.
     if (known_.size() < kept_) std::ranges::stable_partition(open_, &LayoutTask::refined);
     if (open_.front().refined()) {
-      look_into(most_promising(settled_at_once_), LayoutEffort::settle);
+      look_into(most_promising(settled_at_once_), LayoutEffort::solve);
       settled_at_once_ = std::min(2 * settled_at_once_, settled_at_once);
     } else {
       look_into(most_promising(refined_at_once), LayoutEffort::refine);
@@ -109,9 +109,9 @@ class Rounds {
       task.effort = effort;
       task.found = layout_result(answers[i]);
       if (effort == LayoutEffort::outline) search_.plans += task.found.counts.plans;
-      if (effort == LayoutEffort::settle) search_.counts += task.found.counts;
+      if (effort == LayoutEffort::solve) search_.counts += task.found.counts;
       merge(search_.best, std::exchange(task.found.best, {}), task.space, kept_);
-      merge(search_.misses, std::exchange(task.found.misses, {}), task.space, misses_told);
+      merge(search_.infeasible, std::exchange(task.found.infeasible, {}), task.space, infeasible_shown);
     }
     known_.clear();
     for (const PlanCandidate& candidate : search_.best) known_.push_back(candidate.value);

@@ -21,9 +21,9 @@ struct PlanSearch {
   PlanCounts counts;       ///< plans that are settled
   std::int64_t plans = 0;  ///< in the whole space
   std::size_t layouts = 0;
-  std::size_t settled = 0;                  ///< layouts, those among them that cannot hold one of the best plans
-  bool complete = true;                     ///< else the user has interrupted the search
-  std::vector<PlanCandidate> best, misses;  ///< the best first
+  std::size_t settled = 0;                      ///< layouts, those among them that cannot hold one of the best plans
+  bool complete = true;                         ///< else the user has interrupted the search
+  std::vector<PlanCandidate> best, infeasible;  ///< the best first
 };
 
 /// `objectives`: one for each space. `progress`: told of what is done after each round.

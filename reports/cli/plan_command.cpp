@@ -291,7 +291,7 @@ PlanReport searched(const PlanOptions& options) {
     report.least = least_machines(first.document(), first.chosen(), first.example().cluster);
   }
   report.ranked = ranked(search.best, space, options);
-  report.misses = ranked(search.misses, space, options);
+  report.infeasible = ranked(search.infeasible, space, options);
   if (!report.ranked.empty() && search.complete) draw_plans(report, run_tasks);
   finish(report);
   if (search.complete) compare_machines(report, best_on_each(report, space, options, run_tasks));

@@ -58,7 +58,7 @@ void scale_network_latency(Scenario& scenario, double speed) {
 
 void scale_dispatch(Scenario& scenario, double speed) {
   HostConstants& host = scenario.calibration.host;
-  for (NotedNumber* time :
+  for (TrackedNumber* time :
        {&host.dispatch_us, &host.compiled_dispatch_us, &host.graph_launch_us, &host.launch_latency_us, &host.step_us}) {
     *time /= speed;
   }
@@ -110,7 +110,7 @@ void scale_host_memory(Scenario& scenario, double speed) {
 
 using Scale = void (*)(Scenario&, double);
 /// The 90 % interval of measurements around predictions of it.
-using Range = NotedNumber UncertaintyConstants::*;
+using Range = TrackedNumber UncertaintyConstants::*;
 struct ScaledResource {
   const char* name;
   Scale scale;

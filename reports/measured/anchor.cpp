@@ -113,7 +113,7 @@ Scenario computing_slower(Scenario scenario, double factor) {
   }
   scenario.calibration.step.kernel_stretch *= factor;
   HostConstants& host = scenario.calibration.host;
-  for (NotedNumber* time : {&host.dispatch_us, &host.compiled_dispatch_us, &host.graph_launch_us, &host.step_us}) {
+  for (TrackedNumber* time : {&host.dispatch_us, &host.compiled_dispatch_us, &host.graph_launch_us, &host.step_us}) {
     *time *= factor;
   }
   return scenario;

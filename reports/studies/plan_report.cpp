@@ -163,8 +163,8 @@ void finish(PlanReport& report) {
                     });
   }
   // What would not be better either is no news.
-  std::erase_if(report.misses, [&](const RankedPlan& plan) { return !(plan.value < best.value) || fits(plan); });
-  for (RankedPlan& plan : report.misses) plan.why = reason(plan, best, report.goal);
+  std::erase_if(report.infeasible, [&](const RankedPlan& plan) { return !(plan.value < best.value) || fits(plan); });
+  for (RankedPlan& plan : report.infeasible) plan.why = reason(plan, best, report.goal);
 }
 
 void compare_machines(PlanReport& report, std::vector<RankedPlan> best_on_each) {

@@ -66,9 +66,9 @@ struct PlanReport {
   std::string scenario;
   PlanGoal goal = PlanGoal::time;
   PlanSearch search;
-  std::string file;                ///< as the user named it
-  std::vector<RankedPlan> ranked;  ///< the best first
-  std::vector<RankedPlan> misses;  ///< promising plans that do not fit
+  std::string file;                    ///< as the user named it
+  std::vector<RankedPlan> ranked;      ///< the best first
+  std::vector<RankedPlan> infeasible;  ///< promising plans that do not fit
   PlanLimits limits = {};
   /// The best on each kind of machines, where several are compared: the cheapest first, or the fastest without a price.
   /// In front are those which none beats in both time and cost.

@@ -221,7 +221,7 @@ std::string front_text(const PlanReport& report) {
 std::string misses_text(const PlanReport& report) {
   TextTable table("rll", {"step time", "plan", "shortage"});
   bool any = false;
-  for (const RankedPlan& plan : report.misses) {
+  for (const RankedPlan& plan : report.infeasible) {
     const MemoryFootprint& memory = plan.train().memory;
     if (memory.total() > near_capacity * memory.capacity) continue;
     table.add_row({format_seconds(plan.train().step_time), name_of(plan), plan.why});
@@ -331,7 +331,7 @@ std::string to_json(const PlanReport& report) {
   };
   if (!report.machines.empty()) add("machines", report.machines);
   add("plans", report.ranked);
-  add("do_not_fit", report.misses);
+  add("do_not_fit", report.infeasible);
   return json.dump(2) + "\n";
 }
 

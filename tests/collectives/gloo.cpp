@@ -103,7 +103,7 @@ TEST_CASE("broadcasts whose roots are all ranks in turn take the mean of these")
   CollectiveCall call = call_of(SyncAlgorithm::ring, 10.0_MB, iota(4), CollectiveOperation::broadcast);
   const double slow = 10e6 / (card / 100.0);
   CHECK(milliseconds(call, hosts) * 1e-3 == Approx(2.0 * slow).epsilon(0.01));
-  call.in_turn = true;
+  call.rotating_root = true;
   // From ranks 0 and 2 the slow one receives or sends at both levels, from 1 and 3 at the second one.
   CHECK(milliseconds(call, hosts) * 1e-3 == Approx((2.0 + 1.0 + 2.0 + 1.0) / 4.0 * slow).epsilon(0.03));
 }

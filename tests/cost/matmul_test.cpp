@@ -22,16 +22,16 @@ Machine simple() {
   m.gpu.memory_latency = Seconds(1e-6);
   m.gpu.l2_bandwidth = BytesPerSecond(1e13);
   m.gpu.l2_cache = Bytes(1e9);
-  m.calibration.matmul = {.vector_efficiency = NotedNumber(1.0),
-                          .issue_share = NotedNumber(1.0),
-                          .tile_loss = NotedNumber(0.0),
-                          .tile_latencies = NotedNumber(2.0),
-                          .fixed_us = NotedNumber(3.0),
-                          .warp_group_fixed_us = NotedNumber(5.0),
-                          .tensor_memory_fixed_us = NotedNumber(7.0),
-                          .exposed_share = NotedNumber(0.5),
-                          .warp_group_exposed_share = NotedNumber(0.25),
-                          .tensor_memory_exposed_share = NotedNumber(0.75)};
+  m.calibration.matmul = {.vector_efficiency = TrackedNumber(1.0),
+                          .issue_share = TrackedNumber(1.0),
+                          .tile_loss = TrackedNumber(0.0),
+                          .tile_latencies = TrackedNumber(2.0),
+                          .fixed_us = TrackedNumber(3.0),
+                          .warp_group_fixed_us = TrackedNumber(5.0),
+                          .tensor_memory_fixed_us = TrackedNumber(7.0),
+                          .exposed_share = TrackedNumber(0.5),
+                          .warp_group_exposed_share = TrackedNumber(0.25),
+                          .tensor_memory_exposed_share = TrackedNumber(0.75)};
   m.calibration.streaming.bandwidth_efficiency = 1.0;
   return m;
 }
@@ -119,7 +119,7 @@ TEST_CASE("Time never falls as a product grows, alignment aside") {
 TEST_CASE("A board of half the power runs slower, but by less than half") {
   // Power goes with the cube of the clock beyond a quarter of static power: where the full board is just at its limit,
   // half the power leaves the cube root of a half, 0.794.
-  PowerConstants constants{.static_share = NotedNumber(0.25), .generation = {}};
+  PowerConstants constants{.static_share = TrackedNumber(0.25), .generation = {}};
   constants.generation[generation_of(10.0)].tensor_pj = 1.0;
   Gpu gpu;
   gpu.compute_capability = 10.0;
@@ -135,7 +135,7 @@ TEST_CASE("A board of half the power runs slower, but by less than half") {
 }
 
 TEST_CASE("Chips of an unknown generation are priced like the newest that is not newer") {
-  PowerConstants constants{.static_share = NotedNumber(0.0), .generation = {}};
+  PowerConstants constants{.static_share = TrackedNumber(0.0), .generation = {}};
   for (std::size_t i = 0; i < chip_generations.size(); ++i) {
     constants.generation[i].vector_pj = 10.0 * static_cast<double>(i + 1);
   }
@@ -158,7 +158,7 @@ TEST_CASE("Chips of an unknown generation are priced like the newest that is not
 TEST_CASE("A product of half the width takes more than half the energy, and one of unknown energy is not limited") {
   // 300 W for 300 TFLOP/s of 2 bytes at 1 pJ. 600 TFLOP/s of 1 byte take 600 · (1 - s / 2) W: 372 W with s = 0.76, of
   // which 300 W are granted.
-  PowerConstants constants{.static_share = NotedNumber(0.0), .operand_share = NotedNumber(0.76), .generation = {}};
+  PowerConstants constants{.static_share = TrackedNumber(0.0), .operand_share = TrackedNumber(0.76), .generation = {}};
   for (GenerationPower& energy : constants.generation) energy.tensor_pj = 1.0;
   Gpu gpu;
   gpu.boost_clock = Hertz(1e9);

@@ -20,7 +20,7 @@ Machine round_numbers() {
   m.gpu.memory_latency = Seconds(500e-9);
   m.calibration.streaming.bandwidth_efficiency = 1.0;
   m.calibration.streaming.kernel_us = 0.0;
-  m.calibration.access = {.l1_cycles = NotedNumber(30.0), .l2_cycles = NotedNumber(200.0)};
+  m.calibration.access = {.l1_cycles = TrackedNumber(30.0), .l2_cycles = TrackedNumber(200.0)};
   return m;
 }
 

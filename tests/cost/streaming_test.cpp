@@ -130,10 +130,10 @@ TEST_CASE("Merged into its producer, an operator pays for further inputs only") 
 }
 
 TEST_CASE("Host time: per kernel in eager and compiled execution, once for a graph") {
-  const HostConstants constants{.dispatch_us = NotedNumber(7),
-                                .compiled_dispatch_us = NotedNumber(3),
-                                .graph_launch_us = NotedNumber(15),
-                                .launch_latency_us = NotedNumber(4)};
+  const HostConstants constants{.dispatch_us = TrackedNumber(7),
+                                .compiled_dispatch_us = TrackedNumber(3),
+                                .graph_launch_us = TrackedNumber(15),
+                                .launch_latency_us = TrackedNumber(4)};
   const auto microseconds = [&](int kernels, ExecutionMode mode) {
     return host_dispatch_time(kernels, mode, constants).value() * 1e6;
   };

@@ -22,7 +22,7 @@ struct Built : test::BuiltStep {
   using BuiltStep::BuiltStep;
   [[nodiscard]] Bytes gradients() const {
     Bytes sum;
-    for (const GradientBucket& bucket : step.lanes[0].chunks[0].buckets) sum += bucket.gradients;
+    for (const GradientBucket& bucket : step.rank_classes[0].chunks[0].buckets) sum += bucket.gradients;
     return sum;
   }
 };
@@ -45,10 +45,10 @@ TEST_CASE("gradients of trained parts alone are synchronised and updated") {
   CHECK(first_stage.gradients().value() == Approx(2.0 * projector));
   CHECK(first_stage.step.parameters_per_gpu == Approx(projector));
   // The update passes over as many numbers: time over bandwidth, and launches.
-  const double large = whole.step.lanes[0].optimizer.compute.value();
-  CHECK(frozen.step.lanes[0].optimizer.compute.value() ==
+  const double large = whole.step.rank_classes[0].optimizer.compute.value();
+  CHECK(frozen.step.rank_classes[0].optimizer.compute.value() ==
         Approx(large * (projector + language) / (encoder + projector + language)).epsilon(0.01));
-  CHECK(adapted.step.lanes[0].optimizer.compute < Seconds(0.02 * large));
+  CHECK(adapted.step.rank_classes[0].optimizer.compute < Seconds(0.02 * large));
 }
 
 TEST_CASE("arithmetic of a step with frozen parts") {
@@ -66,7 +66,7 @@ TEST_CASE("arithmetic of a step with frozen parts") {
 TEST_CASE("frozen weights are gathered like others, and nothing of them is scattered") {
   const Built built(
       scenario_of("micro_batch: 1, freeze: [vision], lora: { rank: 16, targets: [attention, ffn] }", "zero: 3"));
-  const std::vector<ShardedUnit>& units = built.step.lanes[0].chunks[0].units;
+  const std::vector<ShardedUnit>& units = built.step.rank_classes[0].chunks[0].units;
   // Encoder: embedding and 24 blocks; projector; embedding, 32 blocks and head.
   REQUIRE(units.size() == 1 + 24 + 1 + 1 + 32 + 1);
   const auto transfer = [&](int index) { return built.step.transfers[static_cast<std::size_t>(index)]; };
@@ -95,7 +95,7 @@ TEST_CASE("replicas with longer samples are waited for, once a step or in every 
   // difference longer than the mean. Of two passes both are long with 1 − ¾⁸ = 0.900, else one is: 0.450 on average.
   const auto excess = [](const Built& built) {
     Seconds passes;
-    const Step::Chunk& chunk = built.step.lanes[0].chunks[0];
+    const Step::Chunk& chunk = built.step.rank_classes[0].chunks[0];
     passes += chunk.both_ways();
     return built.step.slowest_replica / (passes * 2.0);
   };

@@ -33,7 +33,7 @@ TEST_CASE("Stages that begin in the middle of a machine pay for their tensor ran
 TEST_CASE("Gradients that leave after every micro-batch follow each other in a bound") {
   const Step step = built("network: { nic_bandwidth: 4 Gbit/s }", "data: 16, zero: 2, sync: { bucket: 100 MB }").step;
   Seconds gradients;
-  for (const GradientBucket& bucket : step.lanes.front().chunks.front().buckets) {
+  for (const GradientBucket& bucket : step.rank_classes.front().chunks.front().buckets) {
     for (const GradientBucket::Stage& stage : bucket.stages) {
       gradients += step.transfers[static_cast<std::size_t>(stage.transfer)].parts.front().uncontended;
     }

@@ -279,7 +279,7 @@ TEST_CASE("A schedule or a number of chunks that is fixed leaves the other free;
 TEST_CASE("A point's time is that of the scenario that its keys make") {
   const PlanSpace space(training("dgx-a100-80gb", 2, small_gpt, 16), "searched", PlanDimensions::all());
   for (const PlanPoint& layout : space.layouts()) {
-    const LayoutResult result = search_layout(space, layout, PlanObjective{}, {}, 2, LayoutEffort::settle);
+    const LayoutResult result = search_layout(space, layout, PlanObjective{}, {}, 2, LayoutEffort::solve);
     for (const PlanCandidate& found : result.best) {
       INFO(describe(found.point));
       CHECK(found.step.value() == Approx(estimate(space.read(found.point)).time().value()).epsilon(1e-12));

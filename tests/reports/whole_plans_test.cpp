@@ -64,8 +64,8 @@ TEST_CASE("The page of plans: the space, the best, why others lose, and the fron
   report.curse = 1.01;
   report.is_simpler = true;
   report.better_batch = BetterBatch{60, 64, 8, Seconds(0.09), 1.12};
-  report.misses = {ranked(0.05, 1, 0.0)};
-  report.misses[0].why = "needs 90 GB of 80 GB";
+  report.infeasible = {ranked(0.05, 1, 0.0)};
+  report.infeasible[0].why = "needs 90 GB of 80 GB";
   check_whole("plans-space-best-why-others-2.txt", to_text(report));
   report.machines = {report.ranked[0], report.ranked[1]};
   report.machines[0].machines = report.machines[0].hardware = "1 node";

@@ -110,8 +110,8 @@ std::vector<std::string> random_overrides(Random& random) {
 
 struct Simulated {
   Seconds step;
-  std::size_t lanes = 0;
-  std::ptrdiff_t transfers = 0;  ///< of the first lane, one after the other
+  std::size_t rank_classes = 0;
+  std::ptrdiff_t transfers = 0;  ///< of the first rank class, one after the other
 };
 
 Simulated simulate_step(const Scenario& scenario, Symmetry symmetry, Fidelity fidelity) {
@@ -124,10 +124,10 @@ Simulated simulate_step(const Scenario& scenario, Symmetry symmetry, Fidelity fi
                                   ? run(graph.graph)
                                   : simulate(graph.graph, step.few_nodes.value_or(topology), fidelity,
                                              scenario.background, symmetry == Symmetry::used);
-  const auto of_first_lane = [&](const StepGraph::Transfer& transfer) {
-    return step.transfers[at_index(transfer.transfer)].parts[transfer.part].lanes.front() == 0;
+  const auto of_first_class = [&](const StepGraph::Transfer& transfer) {
+    return step.transfers[at_index(transfer.transfer)].parts[transfer.part].rank_classes.front() == 0;
   };
-  return {execution.makespan, step.lanes.size(), std::ranges::count_if(graph.transfers, of_first_lane)};
+  return {execution.makespan, step.rank_classes.size(), std::ranges::count_if(graph.transfers, of_first_class)};
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ TEST_CASE("classes of ranks change nothing: random plans, slow parts, fabrics an
     for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
       const Simulated folded = simulate_step(scenario, Symmetry::used, fidelity);
       const Simulated apart = simulate_step(scenario, Symmetry::ignored, fidelity);
-      CHECK(apart.lanes == static_cast<std::size_t>(plan_gpus(scenario.plan, scenario.cluster)));
+      CHECK(apart.rank_classes == static_cast<std::size_t>(plan_gpus(scenario.plan, scenario.cluster)));
       // SimGrid counts whole bytes: on links shared at 1 GB/s and more, half a nanosecond for each transfer.
       const double rounding = fidelity == Fidelity::flows ? 0.5e-9 * number(apart.transfers) : 0.0;
       CHECK(folded.step.value() == Approx(apart.step.value())
@@ -201,17 +201,18 @@ TEST_CASE("transfers of the same groups count each by itself where their flows g
   const LoweredCollective back = lowered({{1, 0, Bytes(8.0)}, {3, 2, Bytes(8.0)}}),
                           there = lowered({{0, 1, Bytes(8.0)}, {2, 3, Bytes(8.0)}}),
                           unequal = lowered({{1, 0, Bytes(8.0)}, {3, 2, Bytes(4.0)}});
-  const auto lanes = [&](std::vector<const LoweredCollective*> all, const std::vector<BackgroundFlow>& background) {
+  const auto rank_classes = [&](std::vector<const LoweredCollective*> all,
+                                const std::vector<BackgroundFlow>& background) {
     std::vector<GroupedTransfer> transfers;
     for (const LoweredCollective* one : all) transfers.push_back({0, 0, 0, &pairs, {{one, both}}});
-    return classify(transfers, stages, std::vector<double>(5, 1.0), topology, background).lanes.size();
+    return classify(transfers, stages, std::vector<double>(5, 1.0), topology, background).rank_classes.size();
   };
   BackgroundFlow stranger;
   stranger.from.number = 4;
   stranger.to.number = 1;
-  const std::size_t alike = lanes({&back}, {});
-  CHECK(lanes({&back}, {stranger}) == alike);
-  CHECK(lanes({&back, &there}, {}) == alike);
-  CHECK(lanes({&back, &there}, {stranger}) > alike);
-  CHECK(lanes({&back, &unequal}, {}) > alike);
+  const std::size_t alike = rank_classes({&back}, {});
+  CHECK(rank_classes({&back}, {stranger}) == alike);
+  CHECK(rank_classes({&back, &there}, {}) == alike);
+  CHECK(rank_classes({&back, &there}, {stranger}) > alike);
+  CHECK(rank_classes({&back, &unequal}, {}) > alike);
 }

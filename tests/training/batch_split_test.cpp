@@ -46,12 +46,12 @@ TEST_CASE("a kind's speed is that of its passes, which sharded units have one by
   const Topology topology(scenario.cluster);
   Step step;
   for (const double copies : {3.0, 0.0}) {
-    Step::Lane& lane = step.lanes.emplace_back();
-    lane.first_rank = copies > 0.0 ? 0 : topology.gpus() - 1;
+    Step::RankClass& rank_class = step.rank_classes.emplace_back();
+    rank_class.first_rank = copies > 0.0 ? 0 : topology.gpus() - 1;
     ShardedUnit unit;
     unit.forward.time.compute = Seconds(1.0);
     unit.backward.time.compute = Seconds(2.0 + copies);
-    Step::Chunk& chunk = lane.chunks.emplace_back();
+    Step::Chunk& chunk = rank_class.chunks.emplace_back();
     chunk.passes[PassKind::forward].time.compute = Seconds(1.0);
     chunk.passes[PassKind::backward].time.compute = Seconds(2.0);
     chunk.units.push_back(unit);

@@ -19,9 +19,9 @@ TEST_CASE("each part of a step is counted once, in the part of the breakdown tha
   // Forward 2 s and backward 1 s, with 0.1 s of dispatch that shows; the update takes 0.5 s and waits 0.2 s for its
   // launches. The loader holds the step up for 1 s, of which the device decodes 0.4; 0.3 s go by once a step.
   Step step = two_passes();
-  step.lanes[0].chunks[0].passes[PassKind::forward].time.host = Seconds(0.1);
-  step.lanes[0].optimizer.compute = Seconds(0.5);
-  step.lanes[0].optimizer.host = Seconds(0.2);
+  step.rank_classes[0].chunks[0].passes[PassKind::forward].time.host = Seconds(0.1);
+  step.rank_classes[0].optimizer.compute = Seconds(0.5);
+  step.rank_classes[0].optimizer.host = Seconds(0.2);
   step.loader_serial = Seconds(1.0);
   step.loader_device = Seconds(0.4);
   step.once_per_step = Seconds(0.3);
@@ -40,7 +40,7 @@ TEST_CASE("each part of a step is counted once, in the part of the breakdown tha
 TEST_CASE("collectives inside a pass are those that show and those that hide, copies are told apart") {
   // Of 2 s of kernels 0.5 hide collectives and 0.25 copies; 1 s of collectives and 0.75 s of copies show.
   Step step = two_passes();
-  Segment& forward = step.lanes[0].chunks[0].passes[PassKind::forward].time;
+  TimeBreakdown& forward = step.rank_classes[0].chunks[0].passes[PassKind::forward].time;
   forward.exposed = Seconds(1.0);
   forward.exposed_copies = Seconds(0.75);
   forward.hidden = Seconds(0.5);

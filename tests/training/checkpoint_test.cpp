@@ -110,7 +110,7 @@ TEST_CASE("training waits for a synchronous checkpoint, and for the last one bef
 TEST_CASE("the optimizer waits until the weights that it will change are copied") {
   // Passes of 3 s, then 1 s of updates; a copy of 2 s is done before, one of 10 s holds the update up.
   Step step = test::data_parallel_step(1, 1.0, 2.0, 0.0, true);
-  step.lanes.front().optimizer = test::compute(1.0);
+  step.rank_classes.front().optimizer = test::compute(1.0);
   const auto with_copy = [&](double seconds) {
     Step::Transfer::Part copy;
     copy.lowered.phases.push_back({Seconds(seconds), {}, 1});

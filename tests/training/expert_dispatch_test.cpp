@@ -63,8 +63,8 @@ TEST_CASE("hidden tokens need kernels to hide behind") {
   CHECK(of_two > step({"plan.expert_overlap=true"}) / step({}));
   const std::vector<std::string> slow = {"cluster.network.nic_bandwidth=20 Gbit/s"};
   const BuiltStep b(experts(with(slow, "plan.expert_overlap=true"))), exposed(experts(slow));
-  const Segment hidden = b.step.lanes.front().chunks.front().time(PassKind::forward),
-                waits = exposed.step.lanes.front().chunks.front().time(PassKind::forward);
+  const TimeBreakdown hidden = b.step.rank_classes.front().chunks.front().time(PassKind::forward),
+                      waits = exposed.step.rank_classes.front().chunks.front().time(PassKind::forward);
   CHECK(hidden.total() < waits.total());
   CHECK(hidden.communication() > Seconds(0.0));
   CHECK((waits.communication() - hidden.communication()).value() <= hidden.compute.value() * 1.0001);
@@ -97,10 +97,10 @@ TEST_CASE("imbalance loads kernels and network") {
   // Of the same kernels, the exchanges take up to 1.5 times as long.
   const auto inside = [](const std::vector<std::string>& changes) {
     const BuiltStep b(experts(changes));
-    return b.step.lanes.front().chunks.front().passes[PassKind::forward].time;
+    return b.step.rank_classes.front().chunks.front().passes[PassKind::forward].time;
   };
-  const Segment even = inside({"plan.expert_dispatch=all_to_all"}),
-                hot = inside({"plan.expert_dispatch=all_to_all", "workload.train.model.expert_imbalance=1.5"});
+  const TimeBreakdown even = inside({"plan.expert_dispatch=all_to_all"}),
+                      hot = inside({"plan.expert_dispatch=all_to_all", "workload.train.model.expert_imbalance=1.5"});
   CHECK(hot.compute > even.compute);
   CHECK(hot.communication().value() == Approx(1.5 * even.communication().value()).epsilon(0.02));
 }

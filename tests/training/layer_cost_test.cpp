@@ -51,8 +51,8 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
   // bf16 gradients of the unit, whole on every GPU: read and written twice, beside the layer's own backward kernels and
   // what the transfers beside them cost.
   const Priced p({"plan.zero=3", "plan.sync.copied=true"});
-  const ShardedUnit& unit = p.step.lanes[0].chunks[0].units[1];
-  const Seconds own = p.pricer.price(p.block).whole_backward().segment().compute;
+  const ShardedUnit& unit = p.step.rank_classes[0].chunks[0].units[1];
+  const Seconds own = p.pricer.price(p.block).whole_backward().time_breakdown().compute;
   const auto time = [&](int transfer) {
     return p.step.transfers[static_cast<std::size_t>(transfer)].parts.front().uncontended;
   };
@@ -144,7 +144,7 @@ TEST_CASE("an update written out operation by operation passes its tensors throu
   const auto update = [](const std::string& fused) {
     const Priced p({"workload.train.precision=fp32", "workload.train.clip_gradients=false", "plan.sync.copied=false",
                     "workload.train.fused_optimizer=" + fused});
-    return p.step.lanes[0].optimizer.compute;
+    return p.step.rank_classes[0].optimizer.compute;
   };
   CHECK(update("false") / update("true") == Approx(80.0 / 28.0).epsilon(0.01));
 }

@@ -2,7 +2,7 @@
 #include "model/training/pricing/offload.hpp"
 
 #include "model/scenario/load/load.hpp"
-#include "model/training/graph/pieces.hpp"
+#include "model/training/graph/pass_slices.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
@@ -14,7 +14,7 @@ namespace {
 struct Built : test::BuiltStep {
   explicit Built(const std::vector<std::string>& overrides)
       : BuiltStep(load_scenario("fit-offload-optimizer", overrides)), parameters(model.parameters) {}
-  [[nodiscard]] const Step::Lane& stage() const { return step.lanes.front(); }
+  [[nodiscard]] const Step::RankClass& stage() const { return step.rank_classes.front(); }
   [[nodiscard]] Seconds passes() const {
     return stage().chunks.front().passes[PassKind::forward].time.total() +
            stage().chunks.front().passes[PassKind::backward].time.total();
@@ -72,7 +72,7 @@ TEST_CASE("one thread and pageable memory make an offloaded update wait") {
         Approx(n * (2 * 2 * 3 + 2 * 2) / 8e9).epsilon(0.005));
   // Weights that a pass waits for: nothing hides.
   const Built streamed({"plan.pinned_offload=false", "plan.offload=parameters"});
-  const Segment forward = streamed.stage().chunks.front().passes[PassKind::forward].time;
+  const TimeBreakdown forward = streamed.stage().chunks.front().passes[PassKind::forward].time;
   CHECK(forward.hidden_copies == Seconds(0.0));
   CHECK(forward.exposed_copies.value() == Approx(n * 2 * 2 / 8e9).epsilon(0.05));
   // What the GPU updated goes back to the host.
@@ -97,7 +97,7 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
   CHECK(resident.passes() < streamed.passes());
   // What sticks out and what is hidden are all that crosses, each way and back.
   for (const PassKind kind : {PassKind::forward, PassKind::backward}) {
-    const Segment time = streamed.stage().chunks.front().passes[kind].time;
+    const TimeBreakdown time = streamed.stage().chunks.front().passes[kind].time;
     CHECK((time.exposed_copies + time.hidden_copies).value() == Approx(copy.value()).epsilon(0.05));
   }
   // Recomputed kernels hide copies as the backward pass' own do: as long as the forward pass, but for its last product.
@@ -112,17 +112,17 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
         Approx(Built(test::with(many, "plan.offload=none")).passes().value()).epsilon(0.01));
 }
 
-TEST_CASE("a pass that is cut into pieces waits for its copies as a whole one does") {
+TEST_CASE("a pass that is cut into slices waits for its copies as a whole one does") {
   // 2 s of kernels, 0.5 s of collectives, which are transfers of their own, 0.3 s of copies that stick out, 0.1 s of
-  // dispatch: the pieces hold 2 + 0.3 + 0.1 s.
-  const Stretch pass{{{Seconds(0.5), {}, Seconds(0.3), {}, Seconds(0.1)}, Seconds(2.0)},
-                     {{{}, Seconds(1.0), std::make_shared<LayerCalls>(LayerCalls{{{}, {0}}, {}, {}})}}};
+  // dispatch: the slices hold 2 + 0.3 + 0.1 s.
+  const PassCost pass{{{Seconds(0.5), {}, Seconds(0.3), {}, Seconds(0.1)}, Seconds(2.0)},
+                      {{{}, Seconds(1.0), std::make_shared<LayerCalls>(LayerCalls{{{}, {0}}, {}, {}})}}};
   Seconds sum;
-  for (const Piece& piece : pieces_of(pass)) sum += piece.work;
+  for (const PassSlice& slice : slices_of(pass)) sum += slice.work;
   CHECK(sum.value() == Approx(2.4));
   // A layer says which part of what it waits for are copies.
   const Built streamed({"plan.offload=parameters"});
-  const Segment forward = streamed.stage().chunks.front().passes[PassKind::forward].time;
+  const TimeBreakdown forward = streamed.stage().chunks.front().passes[PassKind::forward].time;
   CHECK(forward.exposed_copies > Seconds(0.0));
   CHECK(forward.exposed_copies.value() == Approx(forward.communication().value()));  // one GPU: no collectives
 }

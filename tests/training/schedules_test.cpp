@@ -2,7 +2,7 @@
 // each stage has a forward pass of F, gradients of inputs of B and gradients of weights of W.
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/scenario/load/load.hpp"
-#include "model/training/graph/pieces.hpp"
+#include "model/training/graph/pass_slices.hpp"
 #include "model/training/outcome/breakdown.hpp"
 #include "model/training/pricing/chunk_builder.hpp"
 #include "tests/catch.hpp"
@@ -170,21 +170,21 @@ TEST_CASE("a layer's backward pass falls into its products' two gradients, nothi
   CHECK(pricer.kernels(without_weight_gradients(block).backward).value() == Approx((all - late).value()));
   // In a step: two layers a stage, whose passes carry the same kernels; the dispatch of none is in the way.
   const BuiltStep split = built({"plan.schedule=zero_bubble"});
-  const Step::Chunk& chunk = split.step.lanes[2].chunks.front();
+  const Step::Chunk& chunk = split.step.rank_classes[2].chunks.front();
   CHECK(chunk.passes[PassKind::weights].time.compute.value() == Approx(2.0 * late.value()));
   CHECK((chunk.passes[PassKind::inputs].time.compute + chunk.passes[PassKind::weights].time.compute).value() ==
         Approx(chunk.passes[PassKind::backward].time.compute.value()));
   CHECK(chunk.passes[PassKind::backward].time.compute.value() ==
-        Approx(whole.step.lanes[2].chunks.front().passes[PassKind::backward].time.compute.value()));
+        Approx(whole.step.rank_classes[2].chunks.front().passes[PassKind::backward].time.compute.value()));
 }
 
 TEST_CASE("gradients are ready when those of weights are: what is synchronised after ZB's last pass") {
   // The last pass of a chunk makes gradients of weights alone, and its buckets' work adds up to it.
   const BuiltStep split = built({"plan.schedule=zero_bubble"});
-  for (const Step::Lane& lane : split.step.lanes) {
+  for (const Step::RankClass& rank_class : split.step.rank_classes) {
     Seconds sum;
-    for (const GradientBucket& bucket : lane.chunks.front().buckets) sum += bucket.backward.time.compute;
-    const Seconds alone = lane.chunks.front().passes[PassKind::weights].time.compute;
+    for (const GradientBucket& bucket : rank_class.chunks.front().buckets) sum += bucket.backward.time.compute;
+    const Seconds alone = rank_class.chunks.front().passes[PassKind::weights].time.compute;
     CHECK(sum >= alone);  // and what the transfers beside it slow it down by
     CHECK(sum < alone * (1.0 + split.scenario.calibration.collective.overlap_slowdown) + Seconds(1e-9));
   }
@@ -197,14 +197,14 @@ TEST_CASE("DualPipe's stages hold two chunks, and sum the gradients of both halv
   const double pair = once.model.layers[1].layer.parameters * 4 + once.model.layers[0].layer.parameters +
                       once.model.layers[2].layer.parameters;
   CHECK(dual.step.parameters_per_gpu == Approx(pair));
-  // Replicas: two of data, at both ends: all-reduces of four ranks, in which two lanes take part.
+  // Replicas: two of data, at both ends: all-reduces of four ranks, in which two rank classes take part.
   int all_reduces = 0;
   for (const Step::Transfer& transfer : dual.step.transfers) {
     if (transfer.name != "gradient all-reduce") continue;
     ++all_reduces;
-    const std::vector<int>& lanes = transfer.parts.front().lanes;
-    REQUIRE(lanes.size() == 2);
-    CHECK(lanes[0] + lanes[1] == 7);
+    const std::vector<int>& rank_classes = transfer.parts.front().rank_classes;
+    REQUIRE(rank_classes.size() == 2);
+    CHECK(rank_classes[0] + rank_classes[1] == 7);
   }
   CHECK(all_reduces > 0);
   const StepGraph graph = step_graph(dual.step);
@@ -212,8 +212,8 @@ TEST_CASE("DualPipe's stages hold two chunks, and sum the gradients of both halv
     return dual.step.transfers[static_cast<std::size_t>(sent.transfer)].name == "gradient all-reduce";
   });
   std::ptrdiff_t buckets = 0;
-  for (const Step::Lane& lane : dual.step.lanes) {
-    for (const Step::Chunk& chunk : lane.chunks) buckets += std::ssize(chunk.buckets);
+  for (const Step::RankClass& rank_class : dual.step.rank_classes) {
+    for (const Step::Chunk& chunk : rank_class.chunks) buckets += std::ssize(chunk.buckets);
   }
   CHECK(carried_out == buckets / 2);  // each for the two stages that hold the chunk
 }
@@ -225,19 +225,19 @@ TEST_CASE("a forward and a backward pass together hide each other's collectives 
   // Dispatch of both, 12 s, is longer than the device's 9.5.
   const PassWork forward{Seconds(3.0), Seconds(7.0), Seconds(2.0), {7}, 0.25};
   const PassWork backward{Seconds(5.0), Seconds(5.0), Seconds(4.0), {8, 9}, 0.25};
-  const Stretch both = paired(forward, backward);
-  const Segment& time = both.time;
-  const std::vector<Piece> pieces = pieces_of(both);
+  const PassCost both = paired(forward, backward);
+  const TimeBreakdown& time = both.time;
+  const std::vector<PassSlice> slices = slices_of(both);
   CHECK(time.compute.value() == Approx(5.5 + 3.75));
   CHECK(time.communication().value() == Approx(0.25));
   CHECK(time.hidden.value() == Approx(5.75));
   CHECK(time.host.value() == Approx(2.5));
-  REQUIRE(pieces.size() == 3);  // the last one is the host's
-  CHECK(pieces[0].work.value() == Approx(5.5));
-  CHECK(std::ranges::equal(pieces[0].transfers, std::vector{7}));
-  CHECK(pieces[1].work.value() == Approx(3.75));
-  CHECK(std::ranges::equal(pieces[1].transfers, std::vector{8, 9}));
-  CHECK((pieces[0].beside && pieces[1].beside));
+  REQUIRE(slices.size() == 3);  // the last one is the host's
+  CHECK(slices[0].work.value() == Approx(5.5));
+  CHECK(std::ranges::equal(slices[0].transfers, std::vector{7}));
+  CHECK(slices[1].work.value() == Approx(3.75));
+  CHECK(std::ranges::equal(slices[1].transfers, std::vector{8, 9}));
+  CHECK((slices[0].beside && slices[1].beside));
 }
 
 TEST_CASE("Two chunks a stage send every activation over three boundaries each way instead of one") {

@@ -78,7 +78,7 @@ TEST_CASE("HSDP gathers and scatters inside a node, and reduces a shard between 
   // A block of P parameters, bf16 weights and gradients, 8 ranks a shard: all-gather and reduce-scatter of 2 P bytes
   // inside each node, all-reduce of 2 P / 8 bytes between the two GPUs that hold the same shard.
   const BuiltStep hybrid = built("{ stage: 3, shard: 8 }", {"plan.sync.gradient_precision=bf16"});
-  const ShardedUnit& block = hybrid.step.lanes.front().chunks.front().units[1];
+  const ShardedUnit& block = hybrid.step.rank_classes.front().chunks.front().units[1];
   const double bytes = 2.0 * hybrid.model.layers[1].layer.parameters;
   using enum CollectiveOperation;
   CHECK(time_of(hybrid, block.gather) == Approx(time_of(hybrid, all_gather, bytes, Groups::neighbours)));
@@ -105,14 +105,14 @@ TEST_CASE("ZeRO-1 and 2 over a shard: reduce-scatter inside, then all-reduce of 
     const BuiltStep hybrid =
         built("{ stage: " + level + ", shard: 8 }", {"plan.sync.overlap=false", "plan.sync.bucket=whole"});
     // One bucket of all gradients in fp32; bf16 weights.
-    const GradientBucket& bucket = hybrid.step.lanes.front().chunks.front().buckets.front();
+    const GradientBucket& bucket = hybrid.step.rank_classes.front().chunks.front().buckets.front();
     const double parameters = hybrid.step.parameters_per_gpu;
     REQUIRE(bucket.stages.size() == 2);
     CHECK(time_of(hybrid, bucket.stages.front().transfer) ==
           Approx(time_of(hybrid, reduce_scatter, 4.0 * parameters, Groups::neighbours)));
     CHECK(time_of(hybrid, bucket.stages.back().transfer) ==
           Approx(time_of(hybrid, all_reduce, 4.0 * parameters / 8, Groups::far)));
-    const std::vector<int>& gathers = hybrid.step.lanes.front().chunks.front().gathers.front().transfers;
+    const std::vector<int>& gathers = hybrid.step.rank_classes.front().chunks.front().gathers.front().transfers;
     REQUIRE(gathers.size() == 1);
     CHECK(time_of(hybrid, gathers.front()) ==
           Approx(time_of(hybrid, all_gather, 2.0 * parameters, Groups::neighbours)));
@@ -142,7 +142,7 @@ TEST_CASE("copies of a shard reduce on a stream of their own, after the scatter"
   unit.reduce = test::add_transfer(step, 2.0, {0});
   Step::Chunk chunk;
   chunk.units = {unit, unit};
-  step.lanes.resize(1);
-  step.lanes.front().chunks.push_back(chunk);
+  step.rank_classes.resize(1);
+  step.rank_classes.front().chunks.push_back(chunk);
   CHECK(uncontended_times(step).synchronised.value() == Approx(5.5));
 }

@@ -11,14 +11,14 @@
 
 namespace foretrain::test {
 
-inline Segment compute(double seconds) { return {{}, Seconds(seconds)}; }
+inline TimeBreakdown compute(double seconds) { return {{}, Seconds(seconds)}; }
 
-/// Takes so long on these lanes; its index.
-inline int add_transfer(Step& step, double seconds, std::vector<int> lanes, std::string name = "transfer") {
+/// Takes so long on these rank classes; its index.
+inline int add_transfer(Step& step, double seconds, std::vector<int> rank_classes, std::string name = "transfer") {
   Step::Transfer::Part part;
   part.lowered.phases.push_back({Seconds(seconds), {}, 1});
   part.uncontended = Seconds(seconds);
-  part.lanes = std::move(lanes);
+  part.rank_classes = std::move(rank_classes);
   step.transfers.push_back({std::move(name), {part}});
   return static_cast<int>(step.transfers.size()) - 1;
 }
@@ -36,13 +36,13 @@ inline Step data_parallel_step(int buckets, double forward, double bucket_backwa
                                bool overlap) {
   Step step;
   step.overlap = overlap;
-  step.lanes.resize(1);
+  step.rank_classes.resize(1);
   Step::Chunk chunk;
   chunk.passes[PassKind::forward].time = compute(forward);
   chunk.passes[PassKind::backward].time = compute(bucket_backward * buckets);
   const int transfer = add_transfer(step, bucket_transfer, {0});
   for (int b = 0; b < buckets; ++b) chunk.buckets.push_back(bucket_of(bucket_backward, transfer));
-  step.lanes[0].chunks.push_back(chunk);
+  step.rank_classes[0].chunks.push_back(chunk);
   return step;
 }
 
@@ -69,9 +69,9 @@ inline Step pipeline_step(PipelineSchedule schedule, int stages, int interleave,
   chunk.passes[PassKind::paired].time = compute(each.paired.value_or(each.forward + each.inputs + each.weights));
   chunk.buckets.push_back(bucket_of(each.inputs + each.weights));
   for (int stage = 0; stage < stages; ++stage) {
-    Step::Lane& lane = step.lanes.emplace_back();
-    lane.stage = stage;
-    lane.chunks.assign(static_cast<std::size_t>(placement.chunks()), chunk);
+    Step::RankClass& rank_class = step.rank_classes.emplace_back();
+    rank_class.stage = stage;
+    rank_class.chunks.assign(static_cast<std::size_t>(placement.chunks()), chunk);
   }
   for (int k = 0; k < placement.chunks(); ++k) {
     for (int stage = 0; stage < stages; ++stage) {

@@ -25,7 +25,7 @@ Step random_step(std::mt19937& random) {
   step.gather_overlap = !sharded && pick(0, 1) == 1;
   const bool compressed = pick(0, 1) == 1;
   step.every_micro_batch = stages == 1 && !sharded && pick(0, 1) == 1;
-  for (Step::Lane& stage : step.lanes) {
+  for (Step::RankClass& stage : step.rank_classes) {
     stage.optimizer = compute(time(random));
     for (Step::Chunk& chunk : stage.chunks) {
       chunk.passes[PassKind::forward].time = compute(time(random));
@@ -48,7 +48,7 @@ Step random_step(std::mt19937& random) {
         if (step.gather_overlap) chunk.passes[PassKind::forward].time += gather.forward.time;
         chunk.gathers.push_back(gather);
       }
-      Segment total;
+      TimeBreakdown total;
       for (int b = pick(1, 5); b > 0; --b) {
         chunk.buckets.push_back(
             bucket_of(time(random), pick(0, 3) == 0 ? -1 : add_transfer(step, time(random), {stage.stage})));
@@ -120,7 +120,7 @@ TEST_CASE("a compressed bucket is sent, worked on, sent again and restored, one 
   // Ready after 2 + 1 s; first transfer 0.5 s, kernels 0.25 s, second transfer 0.5 s, restored in 0.125 s. The second
   // bucket is ready at 4 s, when the first one's second transfer has still 0.25 s to go: 4.25 + 1.25 + 0.125.
   Step step = data_parallel_step(2, 2.0, 1.0, 0.5, true);
-  for (GradientBucket& bucket : step.lanes[0].chunks[0].buckets) {
+  for (GradientBucket& bucket : step.rank_classes[0].chunks[0].buckets) {
     bucket.stages.push_back({Seconds(0.25), bucket.stages.front().transfer});
     bucket.after = Seconds(0.125);
   }
@@ -146,7 +146,7 @@ TEST_CASE("ranks that have fewer micro-batches compute so much less") {
   // Three of four micro-batches of 2 + 1 s; gradients, 3 s on the wire, wait for their end.
   Step step = data_parallel_step(1, 2.0, 1.0, 3.0, false);
   step.micro_batches = 4;
-  step.lanes[0].skipped = 1;
+  step.rank_classes[0].missing_micro_batches = 1;
   const Breakdown breakdown = uncontended_use(step).breakdown;
   CHECK(breakdown.compute.value() == Approx(9.0));
   CHECK(breakdown.exposed_communication.value() == Approx(3.0));
@@ -169,8 +169,8 @@ TEST_CASE("a layer's weights are gathered while its predecessor computes, once t
   ShardedUnit unit;
   unit.forward.time = unit.backward.time = compute(3.0);
   unit.gather = unit.gather_backward = unit.scatter = add_transfer(step, 1.0, {0});
-  step.lanes.resize(1);
-  step.lanes[0].chunks.emplace_back().units.assign(4, unit);
+  step.rank_classes.resize(1);
+  step.rank_classes[0].chunks.emplace_back().units.assign(4, unit);
   const auto begins = [&](bool overlap) {
     step.overlap = overlap;
     const StepGraph graph = step_graph(step);
@@ -242,27 +242,27 @@ plan: { data: 4, tensor: 2, pipeline: 4, zero: 1, sequence_parallel: true }
 )",
                                            "stages.yaml"));
   int seen = 0;
-  for (Step::Lane& lane : built.step.lanes) {
+  for (Step::RankClass& rank_class : built.step.rank_classes) {
     const auto check = [&](int transfer) {
       if (transfer < 0) return;
       ++seen;
       for (const Step::Transfer::Part& part : built.step.transfers[at_index(transfer)].parts) {
-        CHECK(part.lanes == std::vector{lane.stage});
+        CHECK(part.rank_classes == std::vector{rank_class.stage});
         for (const LoweredCollective::Phase& phase : part.lowered.phases) {
           for (const Flow& flow : phase.flows)
-            CHECK(std::pair(flow.source / 8, flow.destination / 8) == std::pair(lane.stage, lane.stage));
+            CHECK(std::pair(flow.source / 8, flow.destination / 8) == std::pair(rank_class.stage, rank_class.stage));
         }
       }
     };
-    for (Step::Chunk& chunk : lane.chunks) {
+    for (Step::Chunk& chunk : rank_class.chunks) {
       chunk.visit_transfers(check);
-      chunk.visit_stretches([&](const Stretch& stretch) {
-        for (const Stretch::Part& part : stretch.parts) LayerCalls(*part.calls).visit_transfers(check);
+      chunk.visit_pass_costs([&](const PassCost& pass_cost) {
+        for (const PassCost::Part& part : pass_cost.parts) LayerCalls(*part.calls).visit_transfers(check);
       });
     }
   }
   CHECK(seen > 40);
-  const auto passes = [&](std::size_t stage) { return built.step.lanes[stage].chunks.front().both_ways(); };
+  const auto passes = [&](std::size_t stage) { return built.step.rank_classes[stage].chunks.front().both_ways(); };
   CHECK(passes(1) == passes(2));
   CHECK(passes(1) < passes(3));
 }

@@ -2,7 +2,7 @@
 #include "model/training/pricing/tensor_overlap.hpp"
 
 #include "model/scenario/load/load.hpp"
-#include "model/training/graph/pieces.hpp"
+#include "model/training/graph/pass_slices.hpp"
 #include "model/training/outcome/breakdown.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 #include "tests/catch.hpp"
@@ -41,13 +41,13 @@ std::vector<std::vector<std::string>> product_names(const std::vector<std::vecto
   return names;
 }
 
-/// What pieces take one after the other where nothing else moves.
-Seconds time_of(const std::vector<Piece>& pieces, const TransferTable& transfers) {
+/// What slices take one after the other where nothing else moves.
+Seconds time_of(const std::vector<PassSlice>& slices, const TransferTable& transfers) {
   Seconds sum;
-  for (const Piece& piece : pieces) {
+  for (const PassSlice& slice : slices) {
     Seconds moving;
-    for (const int transfer : piece.transfers) moving += transfers.time(transfer, 0);
-    sum += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
+    for (const int transfer : slice.transfers) moving += transfers.time(transfer, 0);
+    sum += slice.beside ? std::max(slice.work, moving) : slice.work + moving;
   }
   return sum;
 }
@@ -85,7 +85,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   for (const double seconds : {2.0, 5.0, 1.0}) {
     Step::Transfer::Part part;
     part.uncontended = Seconds(seconds);
-    part.lanes = {0};
+    part.rank_classes = {0};
     known.push_back({"collectives inside layers", {part}, nullptr, 0.25});
   }
   const TransferTable transfers(scenario, topology, known);
@@ -94,15 +94,16 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   calls.forward.between = {2};
   LayerCost cost;
   cost.forward.kernels = Seconds(10.0);
-  cost = LayerPricer(scenario, train).on_lane(cost, calls, 1.0, 0, transfers);
+  cost = LayerPricer(scenario, train).on_class(cost, calls, 1.0, 0, transfers);
   CHECK(cost.forward.kernels.value() == Approx(11.5));
   CHECK(cost.forward.exposed.value() == Approx(0.4 + 1.0));
-  // Cut into pieces, the pass takes the same.
+  // Cut into slices, the pass takes the same.
   const PricedLayer layer{nullptr, cost, std::make_shared<LayerCalls>(calls)};
-  CHECK(time_of(pieces_of({cost.forward.segment(), {layer.part(false, 1)}}), transfers).value() == Approx(11.5 + 1.4));
+  CHECK(time_of(slices_of({cost.forward.time_breakdown(), {layer.part(false, 1)}}), transfers).value() ==
+        Approx(11.5 + 1.4));
   // A device of half the speed has twice the time to hide them: 20 + 7 · 0.25 s, and the third collective.
   cost.forward.kernels = Seconds(10.0);
-  cost = LayerPricer(scenario, train).on_lane(cost, calls, 0.5, 0, transfers);
+  cost = LayerPricer(scenario, train).on_class(cost, calls, 0.5, 0, transfers);
   CHECK(cost.forward.kernels.value() == Approx(21.75));
   CHECK(cost.forward.exposed.value() == Approx(1.0));
 }

@@ -33,8 +33,8 @@ Scenario scenario_of(const std::string& text, std::vector<std::string> overrides
   return load_scenario_text(text, "roce.yaml", std::move(overrides));
 }
 
-/// All gathers of the first lane: how many messages are sent, and of how many bytes together, as the rank next to the
-/// first in the ring receives them.
+/// All gathers of the first rank class: how many messages are sent, and of how many bytes together, as the rank next to
+/// the first in the ring receives them.
 struct Sent {
   std::string name;
   double messages = 0.0;
@@ -42,7 +42,7 @@ struct Sent {
 };
 Sent sent_by(const Step& step) {
   Sent sent;
-  for (const Step::Chunk& chunk : step.lanes.front().chunks) {
+  for (const Step::Chunk& chunk : step.rank_classes.front().chunks) {
     for (const WeightGather& gather : chunk.gathers) {
       for (const int index : gather.transfers) {
         const Step::Transfer& transfer = step.transfers[at_index(index)];
@@ -72,7 +72,7 @@ Step parts_that_wait(int parts, double forward, double gather) {
   Step step = test::data_parallel_step(1, forward * parts, 2.0 * forward * parts, 0.0, true);
   step.gather_overlap = true;
   const int transfer = test::add_transfer(step, gather, {0}, "weight all-gather");
-  step.lanes[0].chunks[0].gathers.assign(at_index(parts), {{transfer}, {test::compute(forward)}});
+  step.rank_classes[0].chunks[0].gathers.assign(at_index(parts), {{transfer}, {test::compute(forward)}});
   return step;
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("owners are never more than tensors") {
   // The owner of the largest tensor, 65.5 million numbers of the embedding, updates all of it: a thousandth would be
   // less.
   const BuiltStep whole(scenario_of(roce(128, small, 1024), {"plan.sync.gather=whole"}));
-  CHECK(built.step.lanes.front().optimizer.compute > whole.step.lanes.front().optimizer.compute * 10.0);
+  CHECK(built.step.rank_classes.front().optimizer.compute > whole.step.rank_classes.front().optimizer.compute * 10.0);
 }
 
 TEST_CASE("ZeRO-1 by all-reduce moves gradients as no ZeRO does, whatever the shard") {

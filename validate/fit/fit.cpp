@@ -108,7 +108,7 @@ LeftOut leave_out(const std::vector<FitRow>& rows, const std::string& gpu, const
   for (const auto& [generation, tensor] : own) {
     if (others.contains({generation, tensor})) continue;
     const auto unit = tensor ? &GenerationPower::tensor_pj : &GenerationPower::vector_pj;
-    NotedNumber& energy = calibration.power.generation[generation].*unit;
+    TrackedNumber& energy = calibration.power.generation[generation].*unit;
     const double before = energy;
     energy = scaled_energy(known_generations(calibration, tensor, generation), generation, calibration.power, unit)
                  .value_or(before);

@@ -45,7 +45,7 @@ void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, C
     lift_power_limit(unlimited);
     const Seconds least = predicted_time(unlimited, calibration) * 1.01;
     GenerationPower& energies = calibration.power.generation[generation_of(gpu.compute_capability)];
-    NotedNumber& energy = uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_pj : energies.vector_pj;
+    TrackedNumber& energy = uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_pj : energies.vector_pj;
     for (int i = 0; i < 40 && predicted_time(point, calibration) < least; ++i) {
       energy = std::max(1.2 * energy, least_energy);
     }
@@ -110,7 +110,7 @@ void adopt(const StageTrial& trial, const std::string& source, GpuCalibration& r
 
 /// Steps that wait for their host nowhere, as they are priced, tell nothing of what it takes for a launch, and a search
 /// finds no way from there: it begins at the multiple of the known value that is least off from the steps of this mode.
-void place_dispatch(const std::vector<PredictedPoint>& points, ExecutionMode mode, NotedNumber& dispatch,
+void place_dispatch(const std::vector<PredictedPoint>& points, ExecutionMode mode, TrackedNumber& dispatch,
                     const Calibration& calibration) {
   const double known = dispatch;
   double best = known, least = std::numeric_limits<double>::infinity();

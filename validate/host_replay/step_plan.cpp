@@ -147,8 +147,8 @@ ReplayPlan plan_of_ranks(const Scenario& scenario, Step step) {
   made->graph = step_graph(made->step);
   std::map<TaskId, std::set<int>> together;  // tasks that several ranks carry out
   for (const StepGraph::Transfer& t : made->graph.transfers) {
-    const std::vector<int>& lanes = made->step.transfers[at_index(t.transfer)].parts[t.part].lanes;
-    together[t.task].insert(lanes.begin(), lanes.end());
+    const std::vector<int>& rank_classes = made->step.transfers[at_index(t.transfer)].parts[t.part].rank_classes;
+    together[t.task].insert(rank_classes.begin(), rank_classes.end());
   }
   for (const Block& block : made->graph.graph.blocks()) {
     if (block.inside.exposed_copies + block.inside.hidden_copies > Seconds(0.0)) {
@@ -157,7 +157,7 @@ ReplayPlan plan_of_ranks(const Scenario& scenario, Step step) {
   }
   ReplayPlan plan;
   WorkerTask& task = plan.task;
-  task.ranks = static_cast<int>(made->step.lanes.size());
+  task.ranks = static_cast<int>(made->step.rank_classes.size());
   for (int rank = 0; rank < task.ranks; ++rank) together[made->graph.synchronised].insert(rank);
   RankTasks all(made->graph.graph, together);
   if (made->step.gradient_norm > Seconds(0.0)) {  // without it, no rank waits for others before its update
@@ -248,7 +248,7 @@ ReplayPlan plan_step(const Scenario& scenario) {
   check_step(scenario, train);
   const Model model = build_model(train.model, build_options(train, scenario.plan));
   const Topology topology(scenario.cluster);
-  // Every rank a lane of its own: each is a process.
+  // Every rank a rank class of its own: each is a process.
   Step step = build_step(scenario, train, model, topology, Recipes::none, InsideLayers::seen, Symmetry::ignored);
   if (uses_store(scenario)) {
     return plan_store(scenario, build_store(scenario, train, model, topology, step));

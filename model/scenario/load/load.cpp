@@ -163,7 +163,7 @@ void read_document(std::string_view default_name, Scenario& scenario) {
   keys.fail_if(scenario.calibration.calibrated && !scenario.cluster.groups.empty(), "calibration",
                "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
-  const Reading reading;
+  const ReadScope reading;
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
   adapt_to_processor(scenario.calibration, scenario.cluster);
   adopt_learned_constants(document, scenario.calibration);  // of this stack on this hardware

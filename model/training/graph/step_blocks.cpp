@@ -29,24 +29,27 @@ StepBlocks::StepBlocks(const Step& step)
             step.blocking_messages,
             step.checkpoint.has_value(),
             step.slowest_replica > Seconds(0.0)} {
-  shape.push_back(std::ssize(step.lanes));
-  for (const Step::Lane& lane : step.lanes) {
-    note(std::array{lane.stage, lane.first_rank, lane.skipped, static_cast<int>(lane.cut)});
-    note(lane.companions);
-    shape.push_back(std::ssize(lane.chunks));
-    std::vector<Chunk>& of_lane = chunks.emplace_back();
-    for (const Step::Chunk& chunk : lane.chunks) {
-      of_lane.push_back(add_chunk(step, lane, chunk));
+  shape.push_back(std::ssize(step.rank_classes));
+  for (const Step::RankClass& rank_class : step.rank_classes) {
+    note(std::array{rank_class.stage, rank_class.first_rank, rank_class.missing_micro_batches,
+                    static_cast<int>(rank_class.split)});
+    note(rank_class.lockstep_classes);
+    shape.push_back(std::ssize(rank_class.chunks));
+    std::vector<Chunk>& of_class = chunks.emplace_back();
+    for (const Step::Chunk& chunk : rank_class.chunks) {
+      of_class.push_back(add_chunk(step, rank_class, chunk));
     }
   }
   passes = blocks.size();
-  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
-    for (std::size_t k = 0; k < chunks[lane].size(); ++k) add_buckets(step.lanes[lane].chunks[k], chunks[lane][k]);
+  for (std::size_t rank_class = 0; rank_class < step.rank_classes.size(); ++rank_class) {
+    for (std::size_t k = 0; k < chunks[rank_class].size(); ++k)
+      add_buckets(step.rank_classes[rank_class].chunks[k], chunks[rank_class][k]);
   }
-  for (const Step::Lane& lane : step.lanes) {
-    optimizers.push_back(add("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe));
-    blocks.back().inside.exposed_copies = lane.optimizer.exposed_copies;
-    blocks.back().inside.hidden_copies = lane.optimizer.hidden_copies;
+  for (const Step::RankClass& rank_class : step.rank_classes) {
+    optimizers.push_back(
+        add("optimizer", rank_class.optimizer.total(), Category::optimizer, rank_class.optimizer_recipe));
+    blocks.back().inside.exposed_copies = rank_class.optimizer.exposed_copies;
+    blocks.back().inside.hidden_copies = rank_class.optimizer.hidden_copies;
   }
   shape.push_back(std::ssize(step.transfers));
   for (const Step::Transfer& transfer : step.transfers) {
@@ -57,7 +60,7 @@ StepBlocks::StepBlocks(const Step& step)
       blocks.back().flows = part.lowered;
       blocks.back().links = part.links;
       blocks.back().kind = name_inside_layers(transfer.kind);
-      note(part.lanes);
+      note(part.rank_classes);
     }
   }
   note(step.activations);
@@ -103,38 +106,39 @@ void StepBlocks::add_buckets(const Step::Chunk& chunk, Chunk& added) {
   }
 }
 
-StepBlocks::Work StepBlocks::add_work(const char* name, const Stretch& stretch, bool cut) {
-  Work work{add(name, stretch.time.total(), Category::compute, stretch.recipe), {}, -1, {}};
-  blocks.back().inside = stretch.time;
-  if (cut) work.pieces = pieces_of(stretch);
-  shape.push_back(std::ssize(work.pieces));
-  if (work.pieces.empty()) return work;
+StepBlocks::Work StepBlocks::add_work(const char* name, const PassCost& pass_cost, bool cut) {
+  Work work{add(name, pass_cost.time.total(), Category::compute, pass_cost.recipe), {}, -1, {}};
+  blocks.back().inside = pass_cost.time;
+  if (cut) work.slices = slices_of(pass_cost);
+  shape.push_back(std::ssize(work.slices));
+  if (work.slices.empty()) return work;
   std::vector<std::pair<Seconds, BlockId>> known;
-  for (const Piece& piece : work.pieces) {
-    auto same = std::ranges::find(known, piece.work, &std::pair<Seconds, BlockId>::first);
-    const bool is_new = same == known.end() || &piece == &work.pieces.back();
-    if (is_new) same = known.insert(known.end(), {piece.work, add(name, piece.work, Category::compute)});
+  for (const PassSlice& slice : work.slices) {
+    auto same = std::ranges::find(known, slice.work, &std::pair<Seconds, BlockId>::first);
+    const bool is_new = same == known.end() || &slice == &work.slices.back();
+    if (is_new) same = known.insert(known.end(), {slice.work, add(name, slice.work, Category::compute)});
     work.cut.push_back(same->second);
-    shape.push_back(2 * (same->second - work.whole) + (piece.beside ? 1 : 0));
-    note(piece.transfers);
+    shape.push_back(2 * (same->second - work.whole) + (slice.beside ? 1 : 0));
+    note(slice.transfers);
   }
   // The last one is what dispatching and copies take longer; dispatching and collectives are tasks.
-  blocks.back().uncontended = stretch.time.exposed_copies;
-  blocks.back().inside = {{}, {}, stretch.time.exposed_copies, stretch.time.hidden_copies, {}};
-  const bool dispatched = stretch.time.host > Seconds(0.0);  // it ends, alone, some time after its kernels
+  blocks.back().uncontended = pass_cost.time.exposed_copies;
+  blocks.back().inside = {{}, {}, pass_cost.time.exposed_copies, pass_cost.time.hidden_copies, {}};
+  const bool dispatched = pass_cost.time.host > Seconds(0.0);  // it ends, alone, some time after its kernels
   shape.push_back(dispatched ? 1 : 0);
   if (!dispatched) return work;
-  work.dispatch = add("dispatch", stretch.time.total(), Category::host);
-  blocks.back().inside.host = stretch.time.host;
+  work.dispatch = add("dispatch", pass_cost.time.total(), Category::host);
+  blocks.back().inside.host = pass_cost.time.host;
   return work;
 }
 
-StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::Lane& lane, const Step::Chunk& chunk) {
-  using Cut = Step::Lane::Cut;
-  const bool cut = lane.cut != Cut::none;
+StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::RankClass& rank_class, const Step::Chunk& chunk) {
+  using SplitMode = Step::RankClass::SplitMode;
+  const bool cut = rank_class.split != SplitMode::none;
   // The last backward pass of an only chunk runs bucket by bucket, so that no whole pass is at the step's ends.
-  const bool only = lane.chunks.size() == 1 && step.overlap && !step.gather_overlap && !splits_backward(step.schedule);
-  const bool cut_whole = lane.cut == Cut::all || (cut && !only);
+  const bool only =
+      rank_class.chunks.size() == 1 && step.overlap && !step.gather_overlap && !splits_backward(step.schedule);
+  const bool cut_whole = rank_class.split == SplitMode::all || (cut && !only);
   constexpr PerPass<const char*> names{
       {"forward", "backward", "backward of inputs", "backward of weights", "forward and backward"}};
   Chunk added;

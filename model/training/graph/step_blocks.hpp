@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "model/training/graph/pieces.hpp"
+#include "model/training/graph/pass_slices.hpp"
 
 namespace foretrain {
 
 struct StepBlocks {
-  /// A stretch: one block, or a block for each piece.
+  /// A pass: one block, or a block for each slice.
   struct Work {
     BlockId whole = -1;
     std::vector<BlockId> cut;  ///< equal ones are one block
     BlockId dispatch = -1;     ///< beside `cut`, where dispatching takes longer than the pass by itself
-    std::vector<Piece> pieces;
+    std::vector<PassSlice> slices;
   };
   struct Bucket {
     Work backward;
@@ -34,9 +34,9 @@ struct StepBlocks {
 
   std::vector<Block> blocks;
   std::size_t passes = 0;                       ///< the first so many are those of `chunks`
-  std::vector<std::vector<Chunk>> chunks;       ///< by lane
+  std::vector<std::vector<Chunk>> chunks;       ///< by rank class
   std::vector<std::vector<BlockId>> transfers;  ///< by part
-  std::vector<BlockId> optimizers;              ///< by lane
+  std::vector<BlockId> optimizers;              ///< by rank class
   BlockId pass_done = -1, gradient_norm = -1, slowest_replica = -1, checkpoint = -1;
   /// All that decides which blocks and tasks the step's graph has, and in which order: two steps of the same shape
   /// differ in durations, names, recipes and the data of transfers, and in nothing else. Lists begin with their
@@ -47,8 +47,8 @@ struct StepBlocks {
   BlockId add(const char* name, Seconds duration, Category category, RecipePointer recipe = nullptr);
   BlockId add_kernels(Seconds duration, const RecipePointer& recipe);
   void add_buckets(const Step::Chunk& chunk, Chunk& added);
-  Work add_work(const char* name, const Stretch& stretch, bool cut);
-  Chunk add_chunk(const Step& step, const Step::Lane& lane, const Step::Chunk& chunk);
+  Work add_work(const char* name, const PassCost& pass_cost, bool cut);
+  Chunk add_chunk(const Step& step, const Step::RankClass& rank_class, const Step::Chunk& chunk);
   void note(std::span<const int> numbers);
 };
 

@@ -13,9 +13,9 @@ namespace foretrain {
 
 namespace {
 
-/// Whether synchronising the lane's gradients takes kernels beside transfers.
-bool has_kernels(const Step::Lane& lane) {
-  for (const Step::Chunk& chunk : lane.chunks) {
+/// Whether synchronising the rank class's gradients takes kernels beside transfers.
+bool has_kernels(const Step::RankClass& rank_class) {
+  for (const Step::Chunk& chunk : rank_class.chunks) {
     for (const GradientBucket& bucket : chunk.buckets) {
       if (bucket.after > Seconds(0.0)) return true;
       for (const GradientBucket::Stage& stage : bucket.stages) {
@@ -33,39 +33,39 @@ StepGraphBuilder::StepGraphBuilder(const Step& step, const StepBlocks& blocks)
       blocks_(blocks),
       stages_(step.stage_count()),
       placement_(step.placement()),
-      previous_pass_(step.lanes.size(), -1),
-      forward_(step.lanes.size(), std::vector<TaskId>(at(placement_.chunks(), 0), -1)),
+      previous_pass_(step.rank_classes.size(), -1),
+      forward_(step.rank_classes.size(), std::vector<TaskId>(at(placement_.chunks(), 0), -1)),
       input_(forward_),
       gradient_input_(forward_),
-      awaited_(step.lanes.size()),
-      gradient_tasks_(step.lanes.size()),
-      last_gradients_(step.lanes.size(), {-1, -1}),
+      awaited_(step.rank_classes.size()),
+      gradient_tasks_(step.rank_classes.size()),
+      last_gradients_(step.rank_classes.size(), {-1, -1}),
       gradients_begun_(at_index(stages_)),
       weights_awaited_(at_index(stages_), std::vector<bool>(at_index(placement_.chunks()))),
       gathered_(at_index(stages_) * at_index(placement_.chunks())) {
-  result_.last_backward.resize(step.lanes.size(), -1);
-  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
-    while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage)) {
-      first_lane_.push_back(static_cast<int>(lane));
+  result_.last_backward.resize(step.rank_classes.size(), -1);
+  for (std::size_t rank_class = 0; rank_class < step.rank_classes.size(); ++rank_class) {
+    while (std::cmp_less_equal(first_class_.size(), step.rank_classes[rank_class].stage)) {
+      first_class_.push_back(static_cast<int>(rank_class));
     }
   }
-  first_lane_.push_back(static_cast<int>(step.lanes.size()));
+  first_class_.push_back(static_cast<int>(step.rank_classes.size()));
   numbers_.resize(blocks.blocks.size(), -1);
   for (std::size_t i = 0; i < blocks.passes; ++i) number_of(static_cast<BlockId>(i));
   add_streams();
 }
 
 std::string StepGraphBuilder::stream_name(std::size_t number) const {
-  const Step::Lane& lane = step_.lanes[number];
-  std::string name = "stage " + std::to_string(lane.stage);
-  if (lanes_in(lane.stage) > 1) name += ", rank " + std::to_string(lane.first_rank);
+  const Step::RankClass& rank_class = step_.rank_classes[number];
+  std::string name = "stage " + std::to_string(rank_class.stage);
+  if (classes_in(rank_class.stage) > 1) name += ", rank " + std::to_string(rank_class.first_rank);
   return name;
 }
 
 void StepGraphBuilder::add_streams() {
   using Kind = Resource::Kind;
-  for (std::size_t i = 0; i < step_.lanes.size(); ++i) {
-    const Step::Lane& lane = step_.lanes[i];
+  for (std::size_t i = 0; i < step_.rank_classes.size(); ++i) {
+    const Step::RankClass& rank_class = step_.rank_classes[i];
     const std::string name = stream_name(i);
     const int number = static_cast<int>(i);
     const auto stream = [&](const char* what, Kind kind) { return builder_.add_resource({name + what, kind, number}); };
@@ -73,7 +73,7 @@ void StepGraphBuilder::add_streams() {
                         stream(" to next", Kind::communication_stream),
                         stream(" to previous", Kind::communication_stream)});
     result_.compute.push_back(streams_.back().compute);
-    if (has_kernels(lane)) streams_.back().gradient_kernels = stream(" gradient kernels", Kind::device_stream);
+    if (has_kernels(rank_class)) streams_.back().gradient_kernels = stream(" gradient kernels", Kind::device_stream);
   }
 }
 
@@ -93,65 +93,67 @@ TaskId StepGraphBuilder::add(BlockId block, ResourceId resource, std::vector<Tas
 }
 
 bool StepGraphBuilder::is_cut(int stage) const {
-  using Cut = Step::Lane::Cut;
-  const Cut cut = step_.lanes[at_index(first_lane(stage))].cut;
-  if (cut != Cut::ends) return cut == Cut::all;
+  using SplitMode = Step::RankClass::SplitMode;
+  const SplitMode cut = step_.rank_classes[at_index(first_class(stage))].split;
+  if (cut != SplitMode::ends) return cut == SplitMode::all;
   return gradients_begun_[at_index(stage)] || awaits_weights(stage);
 }
 
-/// A stretch of work on every lane of the stage; where it is cut, with the collectives inside its layers.
-StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePass& pass, AfterPerLane after,
-                                                     const WorkOf& work_of) {
-  if (is_cut(stage) && !work_of(blocks_.chunks[lane_in(stage, 0)]).cut.empty()) {
-    return add_pieces(stage, pass, std::move(after), work_of);
+/// A pass of work on every rank class of the stage; where it is cut, with the collectives inside its layers.
+StepGraphBuilder::PerClass StepGraphBuilder::add_work(int stage, const PipelinePass& pass, AfterPerClass after,
+                                                      const WorkOf& work_of) {
+  if (is_cut(stage) && !work_of(blocks_.chunks[class_in(stage, 0)]).cut.empty()) {
+    return add_slices(stage, pass, std::move(after), work_of);
   }
-  PerLane done;
-  for (std::size_t i = 0; i < lanes_in(stage); ++i) {
-    const std::size_t lane = lane_in(stage, i);
-    const bool skips = pass.micro_batch < step_.lanes[lane].skipped;
-    const BlockId block = skips ? blocks_.pass_done : work_of(blocks_.chunks[lane]).whole;
-    done.push_back(add(block, streams_[lane].compute, std::move(after[i]), pass.micro_batch));
+  PerClass done;
+  for (std::size_t i = 0; i < classes_in(stage); ++i) {
+    const std::size_t rank_class = class_in(stage, i);
+    const bool skips = pass.micro_batch < step_.rank_classes[rank_class].missing_micro_batches;
+    const BlockId block = skips ? blocks_.pass_done : work_of(blocks_.chunks[rank_class]).whole;
+    done.push_back(add(block, streams_[rank_class].compute, std::move(after[i]), pass.micro_batch));
   }
   return done;
 }
 
 /// A pass's host runs ahead from the pass's beginning on, also while the pass waits for other ranks.
-TaskId StepGraphBuilder::add_dispatch(std::size_t lane, BlockId block, const std::vector<TaskId>& after,
+TaskId StepGraphBuilder::add_dispatch(std::size_t rank_class, BlockId block, const std::vector<TaskId>& after,
                                       int micro_batch) {
-  ResourceId& host = streams_[lane].host;
+  ResourceId& host = streams_[rank_class].host;
   if (host < 0) {
-    const int number = static_cast<int>(lane);
-    host = builder_.add_resource({stream_name(lane) + " dispatch", Resource::Kind::host_thread, number});
+    const int number = static_cast<int>(rank_class);
+    host = builder_.add_resource({stream_name(rank_class) + " dispatch", Resource::Kind::host_thread, number});
   }
   return add(block, host, after, micro_batch);
 }
 
-StepGraphBuilder::PerLane StepGraphBuilder::add_pieces(int stage, const PipelinePass& pass, AfterPerLane after,
-                                                       const WorkOf& work_of) {
-  const std::size_t lanes = lanes_in(stage);
-  const auto work = [&](std::size_t i) -> const Work& { return work_of(blocks_.chunks[lane_in(stage, i)]); };
-  const auto compute = [&](std::size_t i) { return streams_[lane_in(stage, i)].compute; };
-  const auto skips = [&](std::size_t i) { return pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped; };
-  PerLane done(lanes, -1), dispatched(lanes, -1);
-  for (std::size_t i = 0; i < lanes; ++i) {
+StepGraphBuilder::PerClass StepGraphBuilder::add_slices(int stage, const PipelinePass& pass, AfterPerClass after,
+                                                        const WorkOf& work_of) {
+  const std::size_t rank_classes = classes_in(stage);
+  const auto work = [&](std::size_t i) -> const Work& { return work_of(blocks_.chunks[class_in(stage, i)]); };
+  const auto compute = [&](std::size_t i) { return streams_[class_in(stage, i)].compute; };
+  const auto skips = [&](std::size_t i) {
+    return pass.micro_batch < step_.rank_classes[class_in(stage, i)].missing_micro_batches;
+  };
+  PerClass done(rank_classes, -1), dispatched(rank_classes, -1);
+  for (std::size_t i = 0; i < rank_classes; ++i) {
     if (skips(i) || work(i).dispatch < 0) continue;
-    dispatched[i] = add_dispatch(lane_in(stage, i), work(i).dispatch, after[i], pass.micro_batch);
+    dispatched[i] = add_dispatch(class_in(stage, i), work(i).dispatch, after[i], pass.micro_batch);
   }
   for (std::size_t k = 0; k < work(0).cut.size(); ++k) {
-    AfterPerLane worked(lanes);
-    for (std::size_t i = 0; i < lanes; ++i) {
+    AfterPerClass worked(rank_classes);
+    for (std::size_t i = 0; i < rank_classes; ++i) {
       worked[i] = {add(skips(i) ? blocks_.pass_done : work(i).cut[k], compute(i), after[i], pass.micro_batch)};
     }
-    const Piece& piece = work(0).pieces[k];
-    AfterPerLane moved = piece.beside ? after : worked;
-    for (const int transfer : piece.transfers) {
-      const PerLane tasks = add_transfer(stage, transfer, Traffic::inside_layers, moved, pass.micro_batch);
-      for (std::size_t i = 0; i < lanes; ++i) moved[i] = {tasks[i]};
+    const PassSlice& slice = work(0).slices[k];
+    AfterPerClass moved = slice.beside ? after : worked;
+    for (const int transfer : slice.transfers) {
+      const PerClass tasks = add_transfer(stage, transfer, Traffic::inside_layers, moved, pass.micro_batch);
+      for (std::size_t i = 0; i < rank_classes; ++i) moved[i] = {tasks[i]};
     }
     after = std::move(moved);
-    for (std::size_t i = 0; piece.beside && i < lanes; ++i) after[i].push_back(worked[i].front());
+    for (std::size_t i = 0; slice.beside && i < rank_classes; ++i) after[i].push_back(worked[i].front());
   }
-  for (std::size_t i = 0; i < lanes; ++i) {
+  for (std::size_t i = 0; i < rank_classes; ++i) {
     if (dispatched[i] >= 0) after[i].push_back(dispatched[i]);
     done[i] = after[i].size() == 1 ? after[i].front() : meet(compute(i), std::move(after[i]), pass.micro_batch);
   }
@@ -165,10 +167,10 @@ TaskId StepGraphBuilder::meet(ResourceId resource, std::vector<TaskId> ends, int
 
 /// A backward pass whose gradients are synchronised bucket by bucket, beside it or after it. The last one of a step
 /// ends when its own work is done; the optimizer waits for the gradients. An earlier one waits for them itself.
-StepGraphBuilder::PerLane StepGraphBuilder::add_synchronised_backward(int stage, const PipelinePass& pass,
-                                                                      AfterPerLane after) {
+StepGraphBuilder::PerClass StepGraphBuilder::add_synchronised_backward(int stage, const PipelinePass& pass,
+                                                                       AfterPerClass after) {
   const std::size_t buckets = chunk_of(stage, pass.chunk).buckets.size();
-  PerLane done;
+  PerClass done;
   if (step_.overlap) {
     for (std::size_t b = 0; b < buckets; ++b) {
       done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
@@ -185,21 +187,21 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_synchronised_backward(int stage,
   }
   if (is_last(stage, pass)) return done;
   for (std::size_t i = 0; i < done.size(); ++i) {
-    const std::size_t lane = lane_in(stage, i);
-    std::vector<TaskId> ends = std::exchange(gradient_tasks_[lane], {});
+    const std::size_t rank_class = class_in(stage, i);
+    std::vector<TaskId> ends = std::exchange(gradient_tasks_[rank_class], {});
     ends.push_back(done[i]);
-    done[i] = meet(streams_[lane].compute, std::move(ends), pass.micro_batch);
+    done[i] = meet(streams_[rank_class].compute, std::move(ends), pass.micro_batch);
   }
   return done;
 }
 
-/// Lanes that do a pass together begin it when all of them can.
-void StepGraphBuilder::wait_for_companions(int stage, AfterPerLane& after) const {
-  const AfterPerLane own = after;
+/// Rank classes that do a pass together begin it when all of them can.
+void StepGraphBuilder::wait_for_companions(int stage, AfterPerClass& after) const {
+  const AfterPerClass own = after;
   for (std::size_t i = 0; i < after.size(); ++i) {
-    for (const int other : step_.lanes[lane_in(stage, i)].companions) {
-      if (std::cmp_equal(other, lane_in(stage, i))) continue;
-      const std::vector<TaskId>& others = own[at_index(other - first_lane(stage))];
+    for (const int other : step_.rank_classes[class_in(stage, i)].lockstep_classes) {
+      if (std::cmp_equal(other, class_in(stage, i))) continue;
+      const std::vector<TaskId>& others = own[at_index(other - first_class(stage))];
       after[i].insert(after[i].end(), others.begin(), others.end());
       after[i].push_back(previous_pass_[at_index(other)]);
     }
@@ -207,15 +209,15 @@ void StepGraphBuilder::wait_for_companions(int stage, AfterPerLane& after) const
 }
 
 /// What the pass waits for beside its place in the order; false where that is not there yet.
-bool StepGraphBuilder::add_inputs(int stage, const PipelinePass& pass, AfterPerLane& after) const {
+bool StepGraphBuilder::add_inputs(int stage, const PipelinePass& pass, AfterPerClass& after) const {
   if (pass.kind == PassKind::weights) return true;  // behind the other part on the same stream
   const auto from = pass.backward() ? placement_.next(stage, pass.chunk) : placement_.previous(stage, pass.chunk);
   const std::size_t number = at(pass.chunk, pass.micro_batch);
   for (std::size_t i = 0; i < after.size(); ++i) {
-    const std::size_t lane = lane_in(stage, i);
-    if (pass.backward() && forward_[lane][number] >= 0) after[i].push_back(forward_[lane][number]);
+    const std::size_t rank_class = class_in(stage, i);
+    if (pass.backward() && forward_[rank_class][number] >= 0) after[i].push_back(forward_[rank_class][number]);
     if (!from) continue;
-    const TaskId arrival = (pass.backward() ? gradient_input_ : input_)[lane][number];
+    const TaskId arrival = (pass.backward() ? gradient_input_ : input_)[rank_class][number];
     if (arrival < 0) return false;
     after[i].push_back(arrival);
   }
@@ -223,7 +225,7 @@ bool StepGraphBuilder::add_inputs(int stage, const PipelinePass& pass, AfterPerL
 }
 
 bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) {
-  AfterPerLane after(lanes_in(stage));
+  AfterPerClass after(classes_in(stage));
   for (const PipelinePass& pass : passes) {
     if (!add_inputs(stage, pass, after)) return false;
   }
@@ -235,9 +237,9 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
   const bool last = is_last(stage, pass);
   if (last) gradients_begun_[at_index(stage)] = true;
   if (!chunk.units.empty() || is_cut(stage)) {  // a pass may end with a collective, which its stream knows nothing of
-    for (std::size_t i = 0; i < after.size(); ++i) after[i].push_back(previous_pass_[lane_in(stage, i)]);
+    for (std::size_t i = 0; i < after.size(); ++i) after[i].push_back(previous_pass_[class_in(stage, i)]);
   }
-  PerLane done;
+  PerClass done;
   if (!chunk.units.empty()) {
     done = add_sharded(stage, pass, after);
   } else if (!pass.backward() && weights_awaited_[at_index(stage)][at_index(pass.chunk)]) {
@@ -250,13 +252,13 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
                     [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].passes[pass.kind]; });
   }
   for (std::size_t i = 0; i < done.size(); ++i) {
-    const std::size_t lane = lane_in(stage, i);
-    previous_pass_[lane] = done[i];
+    const std::size_t rank_class = class_in(stage, i);
+    previous_pass_[rank_class] = done[i];
     for (const PipelinePass& ended : passes) {
       if (ended.backward()) {
-        result_.last_backward[lane] = done[i];
+        result_.last_backward[rank_class] = done[i];
       } else {
-        forward_[lane][at(ended.chunk, ended.micro_batch)] = done[i];
+        forward_[rank_class][at(ended.chunk, ended.micro_batch)] = done[i];
       }
     }
   }
@@ -281,8 +283,8 @@ void StepGraphBuilder::note_arrivals() {
   };
   std::ranges::for_each(step_.activations, note);
   std::ranges::for_each(step_.activation_gradients, note);
-  for (std::size_t lane = 0; step_.gather_overlap && lane < step_.lanes.size(); ++lane) {
-    for (const Step::Chunk& chunk : step_.lanes[lane].chunks) {
+  for (std::size_t rank_class = 0; step_.gather_overlap && rank_class < step_.rank_classes.size(); ++rank_class) {
+    for (const Step::Chunk& chunk : step_.rank_classes[rank_class].chunks) {
       for (const WeightGather& gather : chunk.gathers) std::ranges::for_each(gather.transfers, note);
     }
   }
@@ -315,13 +317,13 @@ StepTasks StepGraphBuilder::run() && {
 
   std::vector<TaskId> all_done;
   for (int s = 0; s < stages_; ++s) {
-    PerLane last(result_.last_backward.begin() + first_lane(s), result_.last_backward.begin() + first_lane(s + 1));
+    PerClass last(result_.last_backward.begin() + first_class(s), result_.last_backward.begin() + first_class(s + 1));
     wait_for_messages(s, last);
     for (int k = placement_.chunks(); !step_.overlap && k-- > 0;) {
       for (std::size_t b = 0; b < chunk_of(s, k).buckets.size(); ++b) add_bucket(s, k, b, last);
     }
     for (std::size_t i = 0; i < last.size(); ++i) {
-      const std::vector<TaskId>& gradients = gradient_tasks_[lane_in(s, i)];
+      const std::vector<TaskId>& gradients = gradient_tasks_[class_in(s, i)];
       all_done.push_back(last[i]);
       all_done.insert(all_done.end(), gradients.begin(), gradients.end());
     }
@@ -330,8 +332,8 @@ StepTasks StepGraphBuilder::run() && {
     all_done = {add(blocks_.slowest_replica, streams_.front().compute, std::move(all_done))};
   }
   result_.synchronised = add(blocks_.gradient_norm, streams_.front().compute, std::move(all_done));
-  AfterPerLane updated;
-  for (std::size_t i = 0; i < step_.lanes.size(); ++i) {
+  AfterPerClass updated;
+  for (std::size_t i = 0; i < step_.rank_classes.size(); ++i) {
     updated.push_back({add(blocks_.optimizers[i], streams_[i].compute, {result_.synchronised, checkpoint})});
   }
   for (int s = 0; s < stages_ && !step_.gather_overlap; ++s) {

@@ -1,8 +1,8 @@
-// The step as tasks. In: a Step. Out: StepGraph, every pass of every lane in the order in which the pipeline's schedule
-// has its streams work, buckets and messages beside them, and the marks from which its outcome is read.
+// The step as tasks. In: a Step. Out: StepGraph, every pass of every rank class in the order in which the pipeline's
+// schedule has its streams work, buckets and messages beside them, and the marks from which its outcome is read.
 //
 // Invariants: tasks refer to blocks (step_blocks.hpp), each of which is there once; which tasks there are depends on
-// the step's shape alone. A lane's passes follow each other on one stream.
+// the step's shape alone. A rank class's passes follow each other on one stream.
 #pragma once
 
 #include <vector>
@@ -21,9 +21,9 @@ struct StepGraph {
   };
 
   TaskGraph graph;
-  std::vector<ResourceId> compute;  ///< by lane
+  std::vector<ResourceId> compute;  ///< by rank class
   std::vector<Transfer> transfers;
-  std::vector<TaskId> last_backward;  ///< by lane
+  std::vector<TaskId> last_backward;  ///< by rank class
   TaskId synchronised = -1;           ///< all gradients of all stages are there
   std::vector<BlockId> arrivals;  ///< what a pipeline's passes wait for: activations, their gradients, updated weights
 };

@@ -7,7 +7,7 @@
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "model/parallelism/layout.hpp"
-#include "model/training/graph/pieces.hpp"
+#include "model/training/graph/pass_slices.hpp"
 
 namespace foretrain {
 
@@ -22,26 +22,27 @@ std::vector<double> times_of(const std::vector<ReplicaKind>& kinds) {
   return times;
 }
 
-Seconds pass_time(const Step::Lane& lane) {
+Seconds pass_time(const Step::RankClass& rank_class) {
   Seconds time;
-  for (const Step::Chunk& chunk : lane.chunks) {
+  for (const Step::Chunk& chunk : rank_class.chunks) {
     if (chunk.units.empty()) time += chunk.both_ways();
     for (const ShardedUnit& unit : chunk.units) time += unit.forward.time.total() + unit.backward.time.total();
   }
   return time;
 }
 
-void require_whole_replicas(const Step& step, const std::function<int(const Step::Lane&)>& group_of) {
-  for (const Step::Lane& lane : step.lanes) {
-    const bool mixed = std::ranges::any_of(
-        lane.companions, [&](int other) { return group_of(step.lanes[at_index(other)]) != group_of(lane); });
+void require_whole_replicas(const Step& step, const std::function<int(const Step::RankClass&)>& group_of) {
+  for (const Step::RankClass& rank_class : step.rank_classes) {
+    const bool mixed = std::ranges::any_of(rank_class.lockstep_classes, [&](int other) {
+      return group_of(step.rank_classes[at_index(other)]) != group_of(rank_class);
+    });
     if (mixed)
       throw ImpossiblePlan("replicas that span nodes of several kinds have no speed of their own", "plan.split");
-    const bool meets = std::ranges::any_of(lane.chunks, [](const Step::Chunk& chunk) {
-      return std::ranges::any_of(pieces_of(chunk.passes[PassKind::forward]),
-                                 [](const Piece& piece) { return !piece.transfers.empty(); });
+    const bool meets = std::ranges::any_of(rank_class.chunks, [](const Step::Chunk& chunk) {
+      return std::ranges::any_of(slices_of(chunk.passes[PassKind::forward]),
+                                 [](const PassSlice& piece) { return !piece.transfers.empty(); });
     });
-    if (lane.cut == Step::Lane::Cut::all && meets) {
+    if (rank_class.split == Step::RankClass::SplitMode::all && meets) {
       throw ImpossiblePlan("collectives inside layers that meet other traffic in every pass", "plan.split");
     }
   }
@@ -73,18 +74,18 @@ void divide_micro_batches(std::vector<ReplicaKind>& kinds, int total) {
 std::vector<ReplicaKind> split_batch(Step& step, const Scenario& scenario, const TrainWorkload& train,
                                      const Topology& topology, BatchSplit split) {
   const Plan& plan = scenario.plan;
-  const auto group_of = [&](const Step::Lane& lane) {
-    return topology.group_of_node(topology.node_of(lane.first_rank));
+  const auto group_of = [&](const Step::RankClass& rank_class) {
+    return topology.group_of_node(topology.node_of(rank_class.first_rank));
   };
   struct Ranks {
     int count = 0;
     Seconds pass;
   };
   std::map<int, Ranks> groups;
-  for (const Step::Lane& lane : step.lanes) {
-    Ranks& ranks = groups[group_of(lane)];
-    ranks.count += lane.ranks;
-    ranks.pass = std::max(ranks.pass, pass_time(lane));
+  for (const Step::RankClass& rank_class : step.rank_classes) {
+    Ranks& ranks = groups[group_of(rank_class)];
+    ranks.count += rank_class.ranks;
+    ranks.pass = std::max(ranks.pass, pass_time(rank_class));
   }
   std::vector<ReplicaKind> kinds;
   for (const auto& [group, ranks] : groups) {
@@ -98,9 +99,9 @@ std::vector<ReplicaKind> split_batch(Step& step, const Scenario& scenario, const
   require_whole_replicas(step, group_of);
   divide_micro_batches(kinds, micro_batches(train, plan) * plan.data);
   step.micro_batches = std::ranges::max(kinds, {}, &ReplicaKind::micro_batches).micro_batches;
-  for (Step::Lane& lane : step.lanes) {
-    const auto own = std::ranges::find(kinds, group_of(lane), &ReplicaKind::group);
-    lane.skipped = step.micro_batches - own->micro_batches;
+  for (Step::RankClass& rank_class : step.rank_classes) {
+    const auto own = std::ranges::find(kinds, group_of(rank_class), &ReplicaKind::group);
+    rank_class.missing_micro_batches = step.micro_batches - own->micro_batches;
   }
   return kinds;
 }

@@ -20,9 +20,9 @@ struct ReplicaKind {
 /// where the numbers of replicas do not allow any division.
 void divide_micro_batches(std::vector<ReplicaKind>& kinds, int total);
 
-/// Gives each lane its micro-batches by the plan's split; `kinds` of the replicas are returned. A step whose nodes are
-/// of one kind, or whose split is equal, keeps what it has. Throws UsageError where replicas span nodes of several
-/// kinds.
+/// Gives each rank class its micro-batches by the plan's split; `kinds` of the replicas are returned. A step whose
+/// nodes are of one kind, or whose split is equal, keeps what it has. Throws UsageError where replicas span nodes of
+/// several kinds.
 std::vector<ReplicaKind> split_batch(Step& step, const Scenario& scenario, const TrainWorkload& train,
                                      const Topology& topology, BatchSplit split);
 

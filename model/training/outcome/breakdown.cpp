@@ -16,14 +16,14 @@ namespace foretrain {
 
 namespace {
 
-/// The lane with the most work of its own; the step is seen from there.
-std::size_t busiest_lane(const Step& step) {
-  const auto work = [](const Step::Lane& lane) {
+/// The rank class with the most work of its own; the step is seen from there.
+std::size_t busiest_class(const Step& step) {
+  const auto work = [](const Step::RankClass& rank_class) {
     Seconds sum;
-    for (const Step::Chunk& chunk : lane.chunks) sum += chunk.both_ways();
+    for (const Step::Chunk& chunk : rank_class.chunks) sum += chunk.both_ways();
     return sum;
   };
-  return static_cast<std::size_t>(std::ranges::max_element(step.lanes, {}, work) - step.lanes.begin());
+  return static_cast<std::size_t>(std::ranges::max_element(step.rank_classes, {}, work) - step.rank_classes.begin());
 }
 
 using CommunicationTable = std::map<std::string, CommunicationTime>;
@@ -41,37 +41,37 @@ Seconds length_of(const std::vector<Interval>& intervals) {
 }
 
 /// What the block's task was for that long, which a real execution decides.
-Segment parts_of(const Block& block, Seconds took) {
+TimeBreakdown parts_of(const Block& block, Seconds took) {
   const double longer = block.uncontended > Seconds(0.0) ? took / block.uncontended : 1.0;
-  Segment parts{block.inside * longer, {}};
+  TimeBreakdown parts{block.inside * longer, {}};
   parts.compute = took - parts.communication() - parts.host;
   return parts;
 }
 
-/// A lane from the step's beginning to its end, each moment once.
-struct LaneTime {
-  Segment passes;              ///< forward and backward
+/// A rank class from the step's beginning to its end, each moment once.
+struct RankClassTime {
+  TimeBreakdown passes;        ///< forward and backward
   std::vector<Interval> idle;  ///< its kernels rest, and not because their host has not dispatched them yet
-  Seconds between_passes;      ///< idle before the last backward pass of all lanes has ended
+  Seconds between_passes;      ///< idle before the last backward pass of all rank classes has ended
 };
 
-/// The tasks that a lane's time is spent on, whichever execution says when.
-struct LaneTasks {
-  std::size_t lane = 0;
+/// The tasks that a rank class's time is spent on, whichever execution says when.
+struct ClassTasks {
+  std::size_t rank_class = 0;
   std::vector<TaskId> works;   ///< on its compute stream, and its host's dispatching
   std::vector<TaskId> beside;  ///< what all ranks wait for, and kernels that compress its gradients
 };
 
-LaneTasks tasks_of(const StepGraph& graph, std::size_t lane) {
-  LaneTasks found{lane, {}, {}};
+ClassTasks tasks_of(const StepGraph& graph, std::size_t rank_class) {
+  ClassTasks found{rank_class, {}, {}};
   for (TaskId task = 0; std::cmp_less(task, graph.graph.tasks().size()); ++task) {
     const Resource& resource = graph.graph.resource_of(task);
     const bool on_host = resource.kind == Resource::Kind::host_thread;
     if (!on_host && resource.kind != Resource::Kind::device_stream) continue;
     const Block& block = graph.graph.block_of(task);
     const bool of_all = block.category == Category::communication;
-    if (!of_all && !std::cmp_equal(resource.lane, lane)) continue;
-    const bool on_stream = graph.graph.tasks()[at_index(task)].resource == graph.compute[lane];
+    if (!of_all && !std::cmp_equal(resource.lane, rank_class)) continue;
+    const bool on_stream = graph.graph.tasks()[at_index(task)].resource == graph.compute[rank_class];
     if (!of_all && (on_host || on_stream)) {
       found.works.push_back(task);
     } else if (block.uncontended > Seconds(0.0)) {
@@ -81,7 +81,7 @@ LaneTasks tasks_of(const StepGraph& graph, std::size_t lane) {
   return found;
 }
 
-LaneTime time_of(const StepGraph& graph, const Execution& execution, const LaneTasks& tasks) {
+RankClassTime time_of(const StepGraph& graph, const Execution& execution, const ClassTasks& tasks) {
   struct Work {
     Seconds start, end;
     const Block* block;
@@ -95,7 +95,7 @@ LaneTime time_of(const StepGraph& graph, const Execution& execution, const LaneT
     works.push_back({dispatches ? end - block.inside.host : execution.start[at_index(task)], end, &block});
   }
   std::ranges::stable_sort(works, {}, &Work::start);
-  LaneTime time;
+  RankClassTime time;
   Seconds passed;
   for (const TaskId task : graph.last_backward) passed = std::max(passed, execution.finish[at_index(task)]);
   const auto add_idle = [&](Seconds from, Seconds to) {
@@ -159,10 +159,10 @@ void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>&
   }
 }
 
-/// What moves on a lane's ranks, and its rows in the table. Of kernels there, those that compress gradients are beside
-/// the passes.
+/// What moves on a rank class's ranks, and its rows in the table. Of kernels there, those that compress gradients are
+/// beside the passes.
 std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const Execution& execution,
-                                const LaneTasks& tasks, CommunicationTable& table) {
+                                const ClassTasks& tasks, CommunicationTable& table) {
   std::vector<Interval> moving;
   const auto add = [&](TaskId task, Row& row) {
     moving.push_back({execution.start[at_index(task)], execution.finish[at_index(task)], &row});
@@ -171,7 +171,7 @@ std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const 
   std::vector<Row*> row_of(step.transfers.size());
   for (const auto& [task, index, part] : graph.transfers) {
     const Step::Transfer& transfer = step.transfers[at_index(index)];
-    if (!std::ranges::binary_search(transfer.parts[part].lanes, static_cast<int>(tasks.lane))) continue;
+    if (!std::ranges::binary_search(transfer.parts[part].rank_classes, static_cast<int>(tasks.rank_class))) continue;
     Row*& row = row_of[at_index(index)];
     if (row == nullptr) row = &*table.try_emplace(transfer.name).first;
     add(task, *row);
@@ -193,30 +193,30 @@ Seconds exposed_in(const CommunicationTable& table) {
   return sum;
 }
 
-/// What moves on the lane's ranks, and how much of it while the lane is idle.
+/// What moves on the rank class's ranks, and how much of it while the rank class is idle.
 CommunicationTable communication_of(const Step& step, const StepGraph& graph, const Execution& execution,
-                                    const LaneTasks& tasks, const LaneTime& time) {
+                                    const ClassTasks& tasks, const RankClassTime& time) {
   CommunicationTable table;
   const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
   add_exposed(time.idle, moving);
   return table;
 }
 
-/// What of a lane's idle time between passes is not spent on collectives inside layers.
-Seconds idle_for_others(const LaneTime& time, const CommunicationTable& table) {
+/// What of a rank class's idle time between passes is not spent on collectives inside layers.
+Seconds idle_for_others(const RankClassTime& time, const CommunicationTable& table) {
   const auto inside = table.find(inside_layers);
   return inside == table.end() ? time.between_passes : time.between_passes - inside->second.exposed;
 }
 
-/// What a lane would be idle for others between passes if activations and updated weights moved in no time, as far as
-/// it is: `time` and `table` say of what it is.
-Seconds bubble_of(const Step& step, const StepGraph& graph, const LaneTasks& tasks, const LaneTime& time,
+/// What a rank class would be idle for others between passes if activations and updated weights moved in no time, as
+/// far as it is: `time` and `table` say of what it is.
+Seconds bubble_of(const Step& step, const StepGraph& graph, const ClassTasks& tasks, const RankClassTime& time,
                   const CommunicationTable& table) {
   if (step.stage_count() == 1) return Seconds(0.0);
   Seconds idle = idle_for_others(time, table);
   if (!graph.arrivals.empty()) {
     const Execution early = run(graph.graph, graph.arrivals);
-    const LaneTime then = time_of(graph, early, tasks);
+    const RankClassTime then = time_of(graph, early, tasks);
     const bool any_inside = table.contains(inside_layers);
     idle = std::min(idle, any_inside ? idle_for_others(then, communication_of(step, graph, early, tasks, then))
                                      : then.between_passes);
@@ -224,16 +224,17 @@ Seconds bubble_of(const Step& step, const StepGraph& graph, const LaneTasks& tas
   return std::max(idle, Seconds(0.0));
 }
 
-std::map<std::string, InsideTraffic> traffic_inside_layers(const Step& step, std::size_t lane) {
-  const std::vector<PipelinePass> order = step.order_of(step.lanes[lane].stage);
+std::map<std::string, InsideTraffic> traffic_inside_layers(const Step& step, std::size_t rank_class) {
+  const std::vector<PipelinePass> order = step.order_of(step.rank_classes[rank_class].stage);
   std::map<std::string, InsideTraffic> traffic;
-  for (std::size_t k = 0; k < step.lanes[lane].chunks.size(); ++k) {
+  for (std::size_t k = 0; k < step.rank_classes[rank_class].chunks.size(); ++k) {
     const auto its_own = [&](const PipelinePass& pass) { return !pass.backward() && at_index(pass.chunk) == k; };
-    const auto micro_batches = number(std::ranges::count_if(order, its_own) - step.lanes[lane].skipped);
-    for (const auto& [name, index, count] : step.lanes[lane].chunks[k].inside) {
+    const auto micro_batches =
+        number(std::ranges::count_if(order, its_own) - step.rank_classes[rank_class].missing_micro_batches);
+    for (const auto& [name, index, count] : step.rank_classes[rank_class].chunks[k].inside) {
       const Step::Transfer& transfer = step.transfers[at_index(index)];
       const auto own = std::ranges::find_if(transfer.parts, [&](const Step::Transfer::Part& part) {
-        return std::ranges::binary_search(part.lanes, static_cast<int>(lane));
+        return std::ranges::binary_search(part.rank_classes, static_cast<int>(rank_class));
       });
       InsideTraffic& of_kind = traffic[std::string(name)];
       of_kind.count += count * micro_batches;
@@ -244,12 +245,12 @@ std::map<std::string, InsideTraffic> traffic_inside_layers(const Step& step, std
   return traffic;
 }
 
-/// The algorithms of the lane's transfers, under the name that the communication table has for them.
-void add_algorithms(const Step& step, std::size_t lane, CommunicationTable& table) {
+/// The algorithms of the rank class's transfers, under the name that the communication table has for them.
+void add_algorithms(const Step& step, std::size_t rank_class, CommunicationTable& table) {
   std::map<std::string, std::set<std::string>> of_name;
   for (const Step::Transfer& transfer : step.transfers) {
     for (const Step::Transfer::Part& part : transfer.parts) {
-      const bool own = std::ranges::binary_search(part.lanes, static_cast<int>(lane));
+      const bool own = std::ranges::binary_search(part.rank_classes, static_cast<int>(rank_class));
       if (own && !part.lowered.phases.empty()) of_name[transfer.name].insert(part.lowered.chosen_algorithm);
     }
   }
@@ -281,10 +282,10 @@ const char* bottleneck_of(const Breakdown& breakdown) {
 
 TimeUse time_use(const Step& step, const StepGraph& graph, const Execution& execution, Seconds end,
                  std::optional<Seconds> loader) {
-  const std::size_t lane = busiest_lane(step);
-  const LaneTasks tasks = tasks_of(graph, lane);
-  const LaneTime time = time_of(graph, execution, tasks);
-  const Segment& update = step.lanes[lane].optimizer;
+  const std::size_t rank_class = busiest_class(step);
+  const ClassTasks tasks = tasks_of(graph, rank_class);
+  const RankClassTime time = time_of(graph, execution, tasks);
+  const TimeBreakdown& update = step.rank_classes[rank_class].optimizer;
   const Seconds own = end + step.once_per_step + step.loader_serial, whole = step_time(step, end, loader);
   TimeUse use;
   CommunicationTable& table = use.communication;
@@ -318,8 +319,8 @@ TimeUse time_use(const Step& step, const StepGraph& graph, const Execution& exec
   if (update.exposed > Seconds(0.0)) table[inside_layers].exposed += update.exposed;  // passes count it as hidden
   add_merged(copies_of_offloading, time.passes.exposed_copies + update.exposed_copies,
              time.passes.hidden_copies + update.hidden_copies);
-  add_algorithms(step, lane, table);
-  use.inside_layers = traffic_inside_layers(step, lane);
+  add_algorithms(step, rank_class, table);
+  use.inside_layers = traffic_inside_layers(step, rank_class);
   for (const auto& [name, traffic] : use.inside_layers) {
     if (const auto row = table.find(inside_layers); row != table.end()) row->second.sent += traffic.sent;
   }

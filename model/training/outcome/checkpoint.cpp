@@ -86,7 +86,8 @@ CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& tr
   const auto [on_gpu, all] = state_bytes(train, scenario.plan);
   const std::vector<int> stage_of_gpu = RankLayout(scenario.plan, scenario.cluster).stage_of_gpu();
   std::vector<double> saved(at_index(scenario.plan.pipeline));  // parameters by stage
-  for (const Step::Lane& lane : step.lanes) saved[at_index(lane.stage)] = lane.saved_parameters;
+  for (const Step::RankClass& rank_class : step.rank_classes)
+    saved[at_index(rank_class.stage)] = rank_class.saved_parameters;
   std::vector<Bytes> of_machine(at_index(topology.nodes()));
   CheckpointCost cost;
   LoweredCollective::Phase copy;
@@ -123,7 +124,7 @@ CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& tr
 }
 
 CheckpointedStep checkpointed_step(const Checkpoint& checkpoint, const CheckpointCost& cost, Seconds step,
-                                   const CheckpointedStep::Beside& beside) {
+                                   const CheckpointedStep::Times& beside) {
   const double every = checkpoint.every;
   CheckpointedStep result{step + (beside.with_copy - beside.plain), {}};
   const bool waits = checkpoint.mode == Checkpoint::Mode::synchronous;

@@ -38,13 +38,13 @@ CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& tr
 struct CheckpointedStep {
   /// What steps take beside a checkpoint: the graph to its end, without and with the copy beside it; and how many times
   /// as long a step takes beside the write.
-  struct Beside {
+  struct Times {
     Seconds plain, with_copy;
     double write = 1.0;
   };
   Seconds step, mean;
 };
 CheckpointedStep checkpointed_step(const Checkpoint& checkpoint, const CheckpointCost& cost, Seconds step,
-                                   const CheckpointedStep::Beside& beside);
+                                   const CheckpointedStep::Times& beside);
 
 }  // namespace foretrain

@@ -15,19 +15,19 @@ namespace {
 constexpr int steps_drawn = 40;
 
 /// Kernels take longer; the host's work and collectives do not.
-void slow_down(Stretch& stretch, double factor) {
-  stretch.time.compute *= factor;
-  for (Stretch::Part& part : stretch.parts) {
+void slow_down(PassCost& pass_cost, double factor) {
+  pass_cost.time.compute *= factor;
+  for (PassCost::Part& part : pass_cost.parts) {
     part.again *= factor;
     part.own *= factor;
   }
 }
 
-void slow_down(Step::Lane& lane, double factor) {
-  for (Step::Chunk& chunk : lane.chunks) {
-    chunk.visit_stretches([factor](Stretch& stretch) { slow_down(stretch, factor); });
+void slow_down(Step::RankClass& rank_class, double factor) {
+  for (Step::Chunk& chunk : rank_class.chunks) {
+    chunk.visit_pass_costs([factor](PassCost& pass_cost) { slow_down(pass_cost, factor); });
   }
-  lane.optimizer.compute *= factor;
+  rank_class.optimizer.compute *= factor;
 }
 
 void slow_down(LoweredCollective& lowered, double factor) {
@@ -39,15 +39,15 @@ void slow_down(LoweredCollective& lowered, double factor) {
 /// Factors that devices share with others, by GPU.
 std::vector<double> shared_factors(const Step& step, const Jitter& jitter, const Topology& topology, int draw, int of) {
   constexpr int nodes = 500'000'000, racks = 2 * nodes, throttles = 3 * nodes;  // draws of their own
-  const std::vector<int>& lane_of_rank = step.lane_of_rank;
-  const std::size_t gpus = lane_of_rank.size();
+  const std::vector<int>& class_of_rank = step.class_of_rank;
+  const std::size_t gpus = class_of_rank.size();
   std::vector<double> factors(gpus, 1.0);
   std::vector<std::pair<double, std::size_t>> chances;
   for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
     const int node = topology.node_of(static_cast<int>(gpu));
     factors[gpu] *= compute_factor(node, nodes + draw, jitter.node);
     factors[gpu] *= compute_factor(node / jitter.nodes_per_rack, racks + draw, jitter.rack);
-    if (lane_of_rank[gpu] >= 0) chances.emplace_back(uniform(static_cast<int>(gpu), throttles + draw), gpu);
+    if (class_of_rank[gpu] >= 0) chances.emplace_back(uniform(static_cast<int>(gpu), throttles + draw), gpu);
   }
   const double level = (of + 0.5) / steps_drawn;
   const int throttled = throttled_at_once(static_cast<int>(chances.size()), jitter.throttled, level);
@@ -56,24 +56,25 @@ std::vector<double> shared_factors(const Step& step, const Jitter& jitter, const
   return factors;
 }
 
-/// The factors of each lane's slowest device.
+/// The factors of each rank class's slowest device.
 std::vector<double> lane_factors(const Step& step, const Jitter& jitter, const Topology& topology, int draw, int of) {
   std::vector<double> slowest;
   if (!(jitter.node > 0.0 || jitter.rack > 0.0 || jitter.throttled > 0.0)) {
-    for (const Step::Lane& lane : step.lanes) {
-      slowest.push_back(largest_factor(lane.first_rank, lane.ranks, draw, jitter.compute));
+    for (const Step::RankClass& rank_class : step.rank_classes) {
+      slowest.push_back(largest_factor(rank_class.first_rank, rank_class.ranks, draw, jitter.compute));
     }
     return slowest;
   }
-  slowest.resize(step.lanes.size());
+  slowest.resize(step.rank_classes.size());
   const std::vector<double> shared = shared_factors(step, jitter, topology, draw, of);
-  const std::vector<int>& lane_of_rank = step.lane_of_rank;
-  std::vector<int> ranks_before(step.lanes.size());
+  const std::vector<int>& class_of_rank = step.class_of_rank;
+  std::vector<int> ranks_before(step.rank_classes.size());
   for (std::size_t gpu = 0; gpu < shared.size(); ++gpu) {
-    if (lane_of_rank[gpu] < 0) continue;
-    const std::size_t lane = at_index(lane_of_rank[gpu]);
-    const double own = compute_factor(step.lanes[lane].first_rank + ranks_before[lane]++, draw, jitter.compute);
-    slowest[lane] = std::max(slowest[lane], own * shared[gpu]);
+    if (class_of_rank[gpu] < 0) continue;
+    const std::size_t rank_class = at_index(class_of_rank[gpu]);
+    const double own =
+        compute_factor(step.rank_classes[rank_class].first_rank + ranks_before[rank_class]++, draw, jitter.compute);
+    slowest[rank_class] = std::max(slowest[rank_class], own * shared[gpu]);
   }
   return slowest;
 }
@@ -99,7 +100,8 @@ std::vector<Seconds> steps_with_jitter(const Step& step, const Jitter& jitter, c
     const int draw = jitter.seed * steps_drawn + i;
     Step drawn = step;
     const std::vector<double> factors = lane_factors(step, jitter, topology, draw, i);
-    for (std::size_t lane = 0; lane < factors.size(); ++lane) slow_down(drawn.lanes[lane], factors[lane]);
+    for (std::size_t rank_class = 0; rank_class < factors.size(); ++rank_class)
+      slow_down(drawn.rank_classes[rank_class], factors[rank_class]);
     int flows = 0;
     for (Step::Transfer& transfer : drawn.transfers) {
       for (Step::Transfer::Part& part : transfer.parts) {

@@ -12,9 +12,9 @@ namespace foretrain {
 
 /// The lengths of some steps (until the optimizer is done) that differ at random alone, ascending. In each step every
 /// device has a factor of its own on the time of its kernels, and every group's flows one on the time that they take:
-/// lognormal, of mean 1 (compute_factor()). Ranks of a lane do not wait for each other before they meet; as they meet
-/// in every step, the slowest of them stands for all, and likewise the slowest of the groups. With pipelines that is a
-/// little too much: slow devices of two stages are taken to be on the way of the same micro-batches.
+/// lognormal, of mean 1 (compute_factor()). Ranks of a rank class do not wait for each other before they meet; as they
+/// meet in every step, the slowest of them stands for all, and likewise the slowest of the groups. With pipelines that
+/// is a little too much: slow devices of two stages are taken to be on the way of the same micro-batches.
 ///
 /// What several devices share multiplies their own factors: a node's and a rack's, lognormal of mean 1 as well (GPUs of
 /// a node and of a cabinet vary together with its cooling: Sinha et al., "Not all GPUs are created equal", SC 2022). A

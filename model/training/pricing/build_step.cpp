@@ -25,9 +25,9 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
   const int together = plan.zero == 3 || step.every_micro_batch ? 1 : step.micro_batches;
   const double excess = slowest_replica(model.variation, together, plan.data) - 1.0;
   Seconds longest;
-  for (const Step::Lane& lane : step.lanes) {
+  for (const Step::RankClass& rank_class : step.rank_classes) {
     Seconds passes;
-    for (const Step::Chunk& chunk : lane.chunks) passes += chunk.both_ways();
+    for (const Step::Chunk& chunk : rank_class.chunks) passes += chunk.both_ways();
     longest = std::max(longest, passes);
   }
   const double ends = step.schedule == PipelineSchedule::dualpipe ? 2.0 : 1.0;  // at which micro-batches enter
@@ -37,20 +37,20 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
 /// Exchanges of tokens that blocks count as hidden behind another micro-batch's passes where there is none: in the
 /// first forward pass down the pipeline and the last backward pass up, and in all chunks of a micro-batch that is
 /// alone.
-Seconds exchanges_alone(const Step& step, const Step::Lane& lane, const Plan& plan) {
+Seconds exchanges_alone(const Step& step, const Step::RankClass& rank_class, const Plan& plan) {
   Seconds longest, all;
-  for (const Step::Chunk& chunk : lane.chunks) {
+  for (const Step::Chunk& chunk : rank_class.chunks) {
     longest = std::max(longest, chunk.hidden_exchanges);
     all += chunk.hidden_exchanges;
   }
   return (step.micro_batches > 1 ? longest : all) * static_cast<double>(plan.pipeline);
 }
 
-/// One lane after the other: chunks and their synchronisation, the optimizer, what leaves for the next stage.
-class LaneBuilder {
+/// One rank class after the other: chunks and their synchronisation, the optimizer, what leaves for the next stage.
+class RankClassBuilder {
  public:
-  LaneBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-              Step& step, Recipes recipes, Extent extent)
+  RankClassBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+                   Step& step, Recipes recipes, Extent extent)
       : plan_(scenario.plan),
         train_(train),
         topology_(topology),
@@ -65,57 +65,58 @@ class LaneBuilder {
     }
   }
 
-  /// All lanes anew.
+  /// All rank classes anew.
   void build(const RankClasses& classes) {
-    step_.lanes.clear();
-    step_.lane_of_rank = classes.lane_of_rank;
+    step_.rank_classes.clear();
+    step_.class_of_rank = classes.class_of_rank;
     step_.activations.clear();
     step_.activation_gradients.clear();
-    for (const RankClasses::Lane& of_layout : classes.lanes) {
-      const RankClasses::Lane lane = of_all(of_layout);
-      if (&classes == &transfers_.whole() && lane.stage > 0 && repeat(lane)) continue;
-      add({lane.stage, static_cast<int>(step_.lanes.size()), lane.speed}, lane);
+    for (const RankClasses::RankClass& of_layout : classes.rank_classes) {
+      const RankClasses::RankClass rank_class = of_all(of_layout);
+      if (&classes == &transfers_.whole() && rank_class.stage > 0 && repeat(rank_class)) continue;
+      add({rank_class.stage, static_cast<int>(step_.rank_classes.size()), rank_class.speed}, rank_class);
     }
     for (int chunk = 0; chunk < kinds_.front().chunks.placement().chunks(); ++chunk) {
       for (int stage = 0; stage < plan_.pipeline; ++stage) add_hop(stage, chunk);
     }
-    const std::vector<std::vector<int>> companions = transfers_.companions(step_.lanes.size());
-    for (std::size_t lane = 0; lane < companions.size(); ++lane) step_.lanes[lane].companions = companions[lane];
+    const std::vector<std::vector<int>> lockstep_classes = transfers_.lockstep_classes(step_.rank_classes.size());
+    for (std::size_t rank_class = 0; rank_class < lockstep_classes.size(); ++rank_class)
+      step_.rank_classes[rank_class].lockstep_classes = lockstep_classes[rank_class];
   }
 
-  /// Cuts passes as `cuts` say by stage. Where what lanes do together takes them unequally long, each collective inside
-  /// their layers must be seen.
-  void cut(std::vector<Step::Lane::Cut> cuts, InsideLayers inside) {
-    for (const Step::Lane& lane : step_.lanes) {
-      const bool unequal =
-          !lane.companions.empty() && !equally_long(lane, step_.lanes[at_index(lane.companions.front())]);
-      if (unequal || inside == InsideLayers::seen) cuts[at_index(lane.stage)] = Step::Lane::Cut::all;
+  /// Cuts passes as `cuts` say by stage. Where what rank classes do together takes them unequally long, each collective
+  /// inside their layers must be seen.
+  void cut(std::vector<Step::RankClass::SplitMode> cuts, InsideLayers inside) {
+    for (const Step::RankClass& rank_class : step_.rank_classes) {
+      const bool unequal = !rank_class.lockstep_classes.empty() &&
+                           !equally_long(rank_class, step_.rank_classes[at_index(rank_class.lockstep_classes.front())]);
+      if (unequal || inside == InsideLayers::seen) cuts[at_index(rank_class.stage)] = Step::RankClass::SplitMode::all;
     }
-    for (Step::Lane& lane : step_.lanes) lane.cut = cuts[at_index(lane.stage)];
+    for (Step::RankClass& rank_class : step_.rank_classes) rank_class.split = cuts[at_index(rank_class.stage)];
   }
   [[nodiscard]] TransferTable& transfers() { return transfers_; }
 
  private:
   /// What layers and their synchronisation take on one kind of node.
   struct Kind {
-    Kind(const Scenario& of, const Model& model, LaneBuilder& builder, Recipes recipes)
+    Kind(const Scenario& of, const Model& model, RankClassBuilder& builder, Recipes recipes)
         : scenario(of), chunks(of, builder.train_, model, builder.topology_, recipes, builder.transfers_) {}
     const Scenario& scenario;  ///< all nodes like those
     ChunkBuilder chunks;
   };
-  [[nodiscard]] Kind& kind_of(const RankClasses::Lane& lane) {
-    return kinds_[at_index(topology_.group_of_node(topology_.node_of(lane.first_rank)))];
+  [[nodiscard]] Kind& kind_of(const RankClasses::RankClass& rank_class) {
+    return kinds_[at_index(topology_.group_of_node(topology_.node_of(rank_class.first_rank)))];
   }
 
   /// The ranks of the whole cluster that a class of the transfers' layout stands for.
-  [[nodiscard]] RankClasses::Lane of_all(RankClasses::Lane lane) const {
+  [[nodiscard]] RankClasses::RankClass of_all(RankClasses::RankClass rank_class) const {
     const int data = transfers_.layout().data(), replica = transfers_.layout().ranks_per_stage() / data;
-    lane.first_rank += lane.stage * (plan_.data - data) * replica;
-    lane.ranks = static_cast<int>(std::int64_t{lane.ranks} * plan_.data / data);
-    return lane;
+    rank_class.first_rank += rank_class.stage * (plan_.data - data) * replica;
+    rank_class.ranks = static_cast<int>(std::int64_t{rank_class.ranks} * plan_.data / data);
+    return rank_class;
   }
 
-  static bool equally_long(const Step::Lane& a, const Step::Lane& b) {
+  static bool equally_long(const Step::RankClass& a, const Step::RankClass& b) {
     const auto same = [](Seconds x, Seconds y) { return std::abs((x - y).value()) <= 1e-12 * y.value(); };
     for (std::size_t k = 0; k < a.chunks.size(); ++k) {
       for (const PassKind kind : {PassKind::forward, PassKind::backward}) {
@@ -125,13 +126,13 @@ class LaneBuilder {
     return true;
   }
 
-  /// Adds the lane as that of the stage before with its transfers among these ranks, where layers, devices and groups
-  /// are alike; false where they are not.
-  bool repeat(const RankClasses::Lane& ranks) {
+  /// Adds the rank class as that of the stage before with its transfers among these ranks, where layers, devices and
+  /// groups are alike; false where they are not.
+  bool repeat(const RankClasses::RankClass& ranks) {
     const bool alike = kinds_.size() == 1 && !splits_backward(plan_.schedule) &&
                        kinds_.front().chunks.alike(ranks.stage - 1, ranks.stage);
     if (!alike) return false;
-    Step::Lane lane = step_.lanes.back();
+    Step::RankClass rank_class = step_.rank_classes.back();
     bool all_repeated = true;
     const auto repeat = [&](int& transfer) {
       if (transfer < 0) return;
@@ -139,8 +140,8 @@ class LaneBuilder {
       all_repeated = all_repeated && transfer >= 0;
     };
     std::map<const LayerCalls*, std::shared_ptr<const LayerCalls>> repeated;
-    const auto repeat_calls = [&](Stretch& stretch) {
-      for (Stretch::Part& part : stretch.parts) {
+    const auto repeat_calls = [&](PassCost& pass_cost) {
+      for (PassCost::Part& part : pass_cost.parts) {
         std::shared_ptr<const LayerCalls>& known = repeated[part.calls.get()];
         if (known == nullptr) {
           auto calls = std::make_shared<LayerCalls>(*part.calls);
@@ -150,33 +151,33 @@ class LaneBuilder {
         part.calls = known;
       }
     };
-    for (Step::Chunk& chunk : lane.chunks) {
+    for (Step::Chunk& chunk : rank_class.chunks) {
       chunk.visit_transfers(repeat);
-      chunk.visit_stretches(repeat_calls);
+      chunk.visit_pass_costs(repeat_calls);
       for (InsideCall& call : chunk.inside) repeat(call.transfer);
     }
     if (!all_repeated) return false;
-    lane.stage = ranks.stage;
-    lane.first_rank = ranks.first_rank;
-    lane.ranks = ranks.ranks;
-    step_.lanes.push_back(std::move(lane));
+    rank_class.stage = ranks.stage;
+    rank_class.first_rank = ranks.first_rank;
+    rank_class.ranks = ranks.ranks;
+    step_.rank_classes.push_back(std::move(rank_class));
     return true;
   }
 
-  void add(const GradientSync::Place& place, const RankClasses::Lane& ranks) {
+  void add(const GradientSync::Place& place, const RankClasses::RankClass& ranks) {
     Kind& kind = kind_of(ranks);
-    Step::Lane& lane = step_.lanes.emplace_back();
-    lane.stage = ranks.stage;
-    lane.first_rank = ranks.first_rank;
-    lane.ranks = ranks.ranks;
+    Step::RankClass& rank_class = step_.rank_classes.emplace_back();
+    rank_class.stage = ranks.stage;
+    rank_class.first_rank = ranks.first_rank;
+    rank_class.ranks = ranks.ranks;
     StageLayers layers;
-    lane.chunks = kind.chunks.chunks(place, place.stage, step_.micro_batches, layers);
+    rank_class.chunks = kind.chunks.chunks(place, place.stage, step_.micro_batches, layers);
     step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
     const double copies = replicas_of(plan_);
-    lane.saved_parameters =
+    rank_class.saved_parameters =
         (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
-    kind.chunks.set_optimizer(place.speed, layers, lane);
-    lane.optimizer.exposed = exchanges_alone(step_, lane, plan_);
+    kind.chunks.set_optimizer(place.speed, layers, rank_class);
+    rank_class.optimizer.exposed = exchanges_alone(step_, rank_class, plan_);
   }
 
   void add_hop(int stage, int chunk) {
@@ -187,8 +188,8 @@ class LaneBuilder {
       const Bytes activation = kinds_.front().chunks.output(stage, chunk);
       const bool reversed = placement.reversed(chunk);
       const int boundary = reversed ? next->stage : stage;
-      there = transfers_.hop(boundary, reversed, activation, train_.message_overhead);
-      back = transfers_.hop(boundary, !reversed, activation, train_.message_overhead);
+      there = transfers_.pipeline_p2p(boundary, reversed, activation, train_.message_overhead);
+      back = transfers_.pipeline_p2p(boundary, !reversed, activation, train_.message_overhead);
     }
     step_.activations.push_back(there);
     step_.activation_gradients.push_back(back);
@@ -228,18 +229,20 @@ Division divide(TransferTable& transfers, const Scenario& scenario, const Topolo
   const RankClasses& whole = transfers.whole();
   Division division;
   division.classes =
-      classify(transfers.grouped(), whole.lane_of_rank, speeds_of(scenario, topology, whole.lane_of_rank.size()),
+      classify(transfers.grouped(), whole.class_of_rank, speeds_of(scenario, topology, whole.class_of_rank.size()),
                topology, scenario.background, symmetry);
   transfers.divide(*division.classes);
   division.cuts = transfers.meetings();
-  const bool same = division.classes->lanes.size() == whole.lanes.size() && even_speeds && !transfers.divided();
+  const bool same =
+      division.classes->rank_classes.size() == whole.rank_classes.size() && even_speeds && !transfers.divided();
   if (same) division.classes.reset();
   if (key) session().keep(std::move(*key), division);
   return division;
 }
 
-/// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
-void build_lanes(const Scenario& scenario, Symmetry symmetry, InsideLayers inside, LaneBuilder& builder) {
+/// Rank classes of whole stages first: they say which transfers there are, and these, which ranks are alike and what
+/// meets.
+void build_classes(const Scenario& scenario, Symmetry symmetry, InsideLayers inside, RankClassBuilder& builder) {
   builder.build(builder.transfers().whole());
   const Division division = divide(builder.transfers(), scenario, builder.transfers().topology(), symmetry);
   if (division.classes) builder.build(*division.classes);
@@ -260,8 +263,9 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.gather_overlap = plan.sync.gather_overlap && (plan.zero == 1 || plan.zero == 2);
   step.every_micro_batch = synchronises_every_micro_batch(plan);
   const bool all_seen = recipes == Recipes::kept || inside == InsideLayers::seen || symmetry == Symmetry::ignored;
-  LaneBuilder builder(scenario, train, model, topology, step, recipes, all_seen ? Extent::whole : Extent::few_nodes);
-  build_lanes(scenario, symmetry, inside, builder);
+  RankClassBuilder builder(scenario, train, model, topology, step, recipes,
+                           all_seen ? Extent::whole : Extent::few_nodes);
+  build_classes(scenario, symmetry, inside, builder);
   if (builder.transfers().stands_for() > 1.0) step.few_nodes = builder.transfers().topology();
 
   const auto gpus = static_cast<int>(plan_gpus(plan, scenario.cluster));

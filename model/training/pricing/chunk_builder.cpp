@@ -22,8 +22,8 @@ double largest_tensor(const Layer& layer) {
   return largest;
 }
 
-Stretch pass_of(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool backward) {
-  Stretch pass{(backward ? cost.whole_backward() : cost.forward).segment()};
+PassCost pass_of(const std::vector<PricedLayer>& layers, const LayerCost& cost, bool backward) {
+  PassCost pass{(backward ? cost.whole_backward() : cost.forward).time_breakdown()};
   pass.parts.reserve(layers.size());
   for (const PricedLayer& layer : layers) pass.parts.push_back(layer.part(backward, layer.count));
   if (backward) std::ranges::reverse(pass.parts);
@@ -137,7 +137,7 @@ ChunkBuilder::Layers ChunkBuilder::layers_of(const GradientSync::Place& place, i
     const auto group = at_index(run.group);
     const Layer& layer = model_.layers[group].layer;
     const std::shared_ptr<const LayerCalls>& calls = calls_of(place.stage, run.group, kind);
-    LayerCost cost = pricer_.on_lane(prices_[group][kind], *calls, place.speed, place.lane, transfers_);
+    LayerCost cost = pricer_.on_class(prices_[group][kind], *calls, place.speed, place.rank_class, transfers_);
     if (kind != PassKind::weights) add_offload(cost, layer, scenario_, train_, topology_);
     // Outside the repeated blocks each is by itself: ZeRO-3 gathers them together.
     const int together = layer.splittable ? run.count : 1;
@@ -189,7 +189,7 @@ void ChunkBuilder::pair(const GradientSync::Place& place, int stage, std::vector
   }
 }
 
-Stretch paired(const PassWork& forward, const PassWork& backward) {
+PassCost paired(const PassWork& forward, const PassWork& backward) {
   const auto slowed = [](Seconds kernels, const PassWork& other) {
     return kernels + std::min(kernels, other.collectives) * other.slowdown;
   };
@@ -197,21 +197,21 @@ Stretch paired(const PassWork& forward, const PassWork& backward) {
   const Seconds backward_kernels = slowed(backward.kernels, forward);
   const Seconds exposed = std::max(forward.collectives - backward_kernels, Seconds(0.0)) +
                           std::max(backward.collectives - forward_kernels, Seconds(0.0));
-  PassCost both{{}, forward_kernels + backward_kernels, forward.dispatch + backward.dispatch};
+  LayerPassCost both{{}, forward_kernels + backward_kernels, forward.dispatch + backward.dispatch};
   both.exposed = exposed;
   both.hidden = forward.collectives + backward.collectives - exposed;
   const auto beside = [](const PassWork& other, Seconds kernels) {
     LayerCalls calls;
     calls.forward.beside = other.transfers;
     calls.forward.hiding = 1.0;
-    return Stretch::Part{{}, kernels, std::make_shared<const LayerCalls>(std::move(calls))};
+    return PassCost::Part{{}, kernels, std::make_shared<const LayerCalls>(std::move(calls))};
   };
-  return {both.segment(), {beside(forward, backward_kernels), beside(backward, forward_kernels)}};
+  return {both.time_breakdown(), {beside(forward, backward_kernels), beside(backward, forward_kernels)}};
 }
 
 PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int stage, int number, bool backward) const {
   PassWork pass;
-  Beside beside(transfers_, place.lane);
+  OverlapCost beside(transfers_, place.rank_class);
   const auto add_calls = [&](const PassCalls& calls) {
     const auto add = [&](int transfer) {
       pass.transfers.push_back(transfer);
@@ -223,7 +223,7 @@ PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int stage, int 
   };
   for (const LayerRun& run : runs_of(stage, number)) {
     const LayerCost cost = prices_[at_index(run.group)][PassKind::backward] * run.count;
-    const PassCost own = backward ? cost.whole_backward() : cost.forward;
+    const LayerPassCost own = backward ? cost.whole_backward() : cost.forward;
     pass.kernels += own.kernels / place.speed;
     pass.dispatch += own.dispatch;
     const LayerCalls& calls = *calls_.at({place.stage, run.group, PassKind::backward});
@@ -265,28 +265,28 @@ void ChunkBuilder::keep_recipes(const Layers& layers, Step::Chunk& chunk) const 
   chunk.passes[PassKind::backward].recipe = pricer_.recipe(backward);
 }
 
-void ChunkBuilder::set_optimizer(double speed, const StageLayers& stage, Step::Lane& lane) const {
+void ChunkBuilder::set_optimizer(double speed, const StageLayers& stage, Step::RankClass& rank_class) const {
   double parameters =
       plan_.zero >= 1 ? parameters_of_shard(plan_, stage.parameters, stage.in_experts) : stage.parameters;
   const bool owned = (plan_.zero == 1 || plan_.zero == 2) && plan_.sync.has_owners();
   if (owned) parameters = std::max(parameters, stage.largest_tensor);  // its owner updates all of it
   if (plan_.offload.optimizer) {
     Seconds backward;
-    for (const Step::Chunk& chunk : lane.chunks) backward += chunk.time(PassKind::backward).total();
-    lane.optimizer = offloaded_optimizer(parameters, backward, scenario_, train_, topology_);
+    for (const Step::Chunk& chunk : rank_class.chunks) backward += chunk.time(PassKind::backward).total();
+    rank_class.optimizer = offloaded_optimizer(parameters, backward, scenario_, train_, topology_);
     return;
   }
   const Operator update = optimizer_operator(train_, plan_, parameters, stage.layers, stage.tensors);
   const Gpu& gpu = scenario_.cluster.node.gpu;
   const Seconds kernels = operator_cost(update, gpu, scenario_.calibration).device / speed;
   const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
-  lane.optimizer.compute = kernels;
-  lane.optimizer.host = std::max(dispatch - kernels, Seconds(0.0));
+  rank_class.optimizer.compute = kernels;
+  rank_class.optimizer.host = std::max(dispatch - kernels, Seconds(0.0));
   if (plan_.offload.parameters) {
-    lane.optimizer.exposed_copies = weights_to_host(parameters, scenario_, train_, topology_);
+    rank_class.optimizer.exposed_copies = weights_to_host(parameters, scenario_, train_, topology_);
   }
   if (pricer_.keeps_recipes()) {
-    lane.optimizer_recipe =
+    rank_class.optimizer_recipe =
         std::make_shared<const Recipe>(kernels_of({update}, ExecutionMode::eager, 1.0, gpu, scenario_.calibration));
   }
 }

@@ -25,7 +25,7 @@ struct PassWork {
   double slowdown = 0.0;            ///< of the other's kernels while they run
 };
 /// A forward and a backward pass that run together.
-Stretch paired(const PassWork& forward, const PassWork& backward);
+PassCost paired(const PassWork& forward, const PassWork& backward);
 
 class ChunkBuilder {
  public:
@@ -36,8 +36,8 @@ class ChunkBuilder {
   /// and what comes and goes inside them.
   std::vector<Step::Chunk> chunks(const GradientSync::Place& place, int stage, std::optional<int> micro_batches,
                                   StageLayers& sums);
-  /// What updates a stage's parameters, given the lane's chunks.
-  void set_optimizer(double speed, const StageLayers& stage, Step::Lane& lane) const;
+  /// What updates a stage's parameters, given the rank class's chunks.
+  void set_optimizer(double speed, const StageLayers& stage, Step::RankClass& rank_class) const;
   /// Takes the plan's schedule and chunks anew; the rest is as it was.
   void arrange();
   /// Whether two stages hold equally many of the same layers in each chunk.
@@ -53,7 +53,7 @@ class ChunkBuilder {
 
   [[nodiscard]] const std::vector<LayerRun>& runs_of(int stage, int chunk) const;
   [[nodiscard]] const std::shared_ptr<const LayerCalls>& calls_of(int stage, int group, PassKind kind);
-  /// The layers of a stage's chunk as they are priced on the lane, their backward pass whole or a part of it.
+  /// The layers of a stage's chunk as they are priced on the rank class, their backward pass whole or a part of it.
   [[nodiscard]] Layers layers_of(const GradientSync::Place& place, int stage, int chunk, PassKind kind);
   [[nodiscard]] LayerCost cost_of(const Layers& layers) const;
   [[nodiscard]] Step::Chunk passes_of(const GradientSync::Place& place, int stage, int number, const Layers& layers,

@@ -43,27 +43,27 @@ GradientSync::GradientSync(const Scenario& scenario, const LayerPricer& pricer, 
     : scenario_(scenario),
       pricer_(pricer),
       transfers_(transfers),
-      holders_{GroupKind::gradients,       GroupKind::gradients,     GroupKind::copies,
-               replicas_of(scenario.plan), shards_of(scenario.plan), copies_of_shard(scenario.plan)},
-      expert_holders_{GroupKind::expert_gradients,
-                      GroupKind::expert_gradients,
-                      GroupKind::expert_copies,
-                      holders_.replicas / scenario.plan.expert,
-                      holders_.in_shards / scenario.plan.expert,
-                      holders_.of_shard},
+      replica_group_{GroupKind::gradients,       GroupKind::gradients,     GroupKind::copies,
+                     replicas_of(scenario.plan), shards_of(scenario.plan), copies_of_shard(scenario.plan)},
+      expert_replica_group_{GroupKind::expert_gradients,
+                            GroupKind::expert_gradients,
+                            GroupKind::expert_copies,
+                            replica_group_.replicas / scenario.plan.expert,
+                            replica_group_.in_shards / scenario.plan.expert,
+                            replica_group_.of_shard},
       weight_(bytes_per_element(storage_precision(std::get<TrainWorkload>(scenario.workload).precision))),
       gathered_weight_(scenario.plan.sync.parameter_precision
                            ? bytes_per_element(*scenario.plan.sync.parameter_precision)
                            : weight_),
       gradient_(bytes_per_element(scenario.plan.sync.gradient_precision)) {
   if (scenario.plan.shard == 0) return;
-  holders_.shards = GroupKind::shards;
-  expert_holders_.shards = GroupKind::expert_shards;
+  replica_group_.shards = GroupKind::shards;
+  expert_replica_group_.shards = GroupKind::expert_shards;
 }
 
 /// Experts that are spread over ranks are synchronised by themselves.
 void GradientSync::add_gradients(double elements, double in_experts, std::vector<WeightMatrix> matrices,
-                                 Ready& ready) const {
+                                 Bucket& ready) const {
   if (scenario_.plan.expert == 1 || !(in_experts > 0.0)) {
     ready.gradients += {elements, std::move(matrices)};
     return;
@@ -74,7 +74,7 @@ void GradientSync::add_gradients(double elements, double in_experts, std::vector
   ready.experts += {in_experts, {experts, matrices.end()}};
 }
 
-GradientSync::Ready& GradientSync::Ready::operator+=(const Ready& later) {
+GradientSync::Bucket& GradientSync::Bucket::operator+=(const Bucket& later) {
   backward += later.backward;
   size += later.size;
   gradients += later.gradients;
@@ -84,23 +84,23 @@ GradientSync::Ready& GradientSync::Ready::operator+=(const Ready& later) {
   return *this;
 }
 
-std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
+std::vector<GradientSync::Bucket> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
   const Sync& sync = scenario_.plan.sync;
   const bool by_tensor = sync.bucketing == Sync::Bucketing::by_tensor;
   // Dispatch runs ahead of the device over a whole pass; where it takes longer, every bucket is late by its share.
   LayerCost whole;
   for (const PricedLayer& priced : layers) whole += priced.cost * priced.count;
-  const Segment pass = whole.whole_backward().segment();
+  const TimeBreakdown pass = whole.whole_backward().time_breakdown();
   const auto segment_of = [&](const LayerCost& part) {
-    Segment segment = part.whole_backward().segment();
+    TimeBreakdown segment = part.whole_backward().time_breakdown();
     segment.host = Seconds(0.0);
     const Seconds device = pass.compute + pass.communication();
     if (device > Seconds(0.0)) segment.host = pass.host * (segment.total() / device);
     return segment;
   };
 
-  std::vector<Ready> parts;
-  Ready open;
+  std::vector<Bucket> parts;
+  Bucket open;
   LayerCost cost;
   const auto close = [&] {
     open.backward = segment_of(std::exchange(cost, {}));
@@ -178,7 +178,7 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
   call.servers = sync.servers;
   call.placement = sync.placement;
   call.size = size / pieces;
-  call.in_turn = operation == CollectiveOperation::broadcast;  // every owner sends its own weights
+  call.rotating_root = operation == CollectiveOperation::broadcast;  // every owner sends its own weights
   RecipePointer recipe;
   if (pricer_.keeps_recipes()) {
     recipe =
@@ -191,12 +191,12 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
 }
 
 /// Fills in the bucket's transfers and kernels.
-void GradientSync::synchronise(const Place& place, const Holders& holders, const GradientSet& gradients,
+void GradientSync::synchronise(const Place& place, const ReplicaGroup& group, const GradientSet& gradients,
                                double collectives, GradientBucket& bucket) const {
-  if (holders.replicas < 2 || !(gradients.elements > 0.0)) return;
+  if (group.replicas < 2 || !(gradients.elements > 0.0)) return;
   const Sync& sync = scenario_.plan.sync;
   const bool sharded = scenario_.plan.zero >= 1 && scenario_.plan.zero_by == ZeroBy::scatter;
-  const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, holders.replicas);
+  const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, group.replicas);
   const auto add = [&](GroupKind kind, CollectiveOperation operation, Bytes size, const char* name,
                        const std::vector<Operator>& kernels) {
     const int index = transfer_of(place.stage, kind, operation, size, collectives, name);
@@ -206,18 +206,18 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
   for (const CompressedMessage& message : work.messages) {
     const bool last = &message == &work.messages.back();
     if (message.gathered) {
-      add(holders.all, CollectiveOperation::all_gather, message.size * static_cast<double>(holders.replicas),
+      add(group.all, CollectiveOperation::all_gather, message.size * static_cast<double>(group.replicas),
           "gradient all-gather", message.kernels);
     } else if (!sharded || !last) {
-      add(holders.all, CollectiveOperation::all_reduce, message.size, "gradient all-reduce", message.kernels);
+      add(group.all, CollectiveOperation::all_reduce, message.size, "gradient all-reduce", message.kernels);
     } else {
-      const bool divides = holders.in_shards > 1;
+      const bool divides = group.in_shards > 1;
       if (divides) {
-        add(holders.shards, CollectiveOperation::reduce_scatter, message.size, "gradient reduce-scatter",
+        add(group.shards, CollectiveOperation::reduce_scatter, message.size, "gradient reduce-scatter",
             message.kernels);
       }
-      if (holders.of_shard > 1) {
-        add(holders.copies, CollectiveOperation::all_reduce, message.size / holders.in_shards, "gradient all-reduce",
+      if (group.of_shard > 1) {
+        add(group.copies, CollectiveOperation::all_reduce, message.size / group.in_shards, "gradient all-reduce",
             divides ? std::vector<Operator>{} : message.kernels);
       }
     }
@@ -225,31 +225,31 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
   if (const auto& processor = scenario_.cluster.node.gpu.processor) {
     for (const CompressedMessage& message : work.messages) {
       if (!(message.size < gradient_ * gradients.elements)) continue;
-      bucket.after += narrow_sums(*processor, message.size, holders.replicas) * collectives / place.speed;
+      bucket.after += narrow_sums(*processor, message.size, group.replicas) * collectives / place.speed;
     }
   }
   // Under ZeRO each rank restores the part that it owns.
-  bucket.after += kernel_time(work.restore) / place.speed / (sharded ? static_cast<double>(holders.in_shards) : 1.0);
+  bucket.after += kernel_time(work.restore) / place.speed / (sharded ? static_cast<double>(group.in_shards) : 1.0);
   bucket.after_recipe = joined(bucket.after_recipe, pricer_.recipe(work.restore));
 }
 
 void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
-  const std::vector<Ready> parts = parts_of(layers);
+  const std::vector<Bucket> parts = parts_of(layers);
   const bool overlap = scenario_.plan.sync.overlap;
   const auto merged = [](std::size_t count) { return (count + buckets_for_one - 1) / buckets_for_one; };
-  Beside previous(transfers_, place.lane);  // transfers of the bucket before
-  Seconds previous_kernels;                 // its kernels beside the backward pass
+  OverlapCost previous(transfers_, place.rank_class);  // transfers of the bucket before
+  Seconds previous_kernels;                            // its kernels beside the backward pass
   for (std::size_t first = 0; first < parts.size();) {
     const std::size_t end = first + merged(parts.size() - first);
     GradientBucket bucket;
-    Stretch& backward = bucket.backward;
-    Ready together;
+    PassCost& backward = bucket.backward;
+    Bucket together;
     for (; first < end; ++first) together += parts[first];
     backward.time = together.backward;
     bucket.gradients = together.size;
     std::vector<Operator> ops;
     for (const GradientSync::LayerPart& part : together.layers) {
-      Stretch::Part& pass = backward.parts.emplace_back(part.layer->part(true, 1));
+      PassCost::Part& pass = backward.parts.emplace_back(part.layer->part(true, 1));
       pass.from = part.from;
       pass.to = part.to;
       if (!pricer_.keeps_recipes()) continue;
@@ -261,18 +261,18 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
       backward.time.compute += previous.cost(backward.time.compute);
       backward.time.compute += previous_kernels;
     }
-    if (holders_.replicas > 1 && bucket.gradients.value() > 0.0) {
+    if (replica_group_.replicas > 1 && bucket.gradients.value() > 0.0) {
       const std::vector<Operator> copies = copies_into_bucket(bucket.gradients);
       backward.time.compute += pricer_.kernels(copies) / place.speed;
       backward.recipe = joined(backward.recipe, pricer_.recipe(copies));
-      synchronise(place, holders_, together.gradients, together.collectives, bucket);
-      synchronise(place, expert_holders_, together.experts, together.collectives, bucket);
+      synchronise(place, replica_group_, together.gradients, together.collectives, bucket);
+      synchronise(place, expert_replica_group_, together.experts, together.collectives, bucket);
       if (overlap && !bucket.stages.empty()) {  // the first kernels are on the stream of the backward pass
         GradientBucket::Stage& begin = bucket.stages.front();
         backward.time.compute += std::exchange(begin.kernels, Seconds(0.0));
         backward.recipe = joined(backward.recipe, std::exchange(begin.recipe, nullptr));
       }
-      previous = Beside(transfers_, place.lane);
+      previous = OverlapCost(transfers_, place.rank_class);
       previous_kernels = bucket.after;
       for (const GradientBucket::Stage& stage : bucket.stages) {
         previous.add(stage.transfer);
@@ -285,7 +285,7 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
 
 /// FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
 /// divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
-Seconds GradientSync::flat_buffer_time(double parameters) const {
+Seconds GradientSync::concat_time(double parameters) const {
   if (!scenario_.plan.sync.copied) return Seconds(0.0);
   const Bytes pass = weight_ * parameters;
   const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
@@ -295,39 +295,39 @@ Seconds GradientSync::flat_buffer_time(double parameters) const {
 
 /// Fills in what moves a unit's gradients; the time of the kernels around it.
 Seconds GradientSync::scatter_unit(const Place& place, double parameters, ShardedUnit& unit) const {
-  if (!(parameters > 0.0) || holders_.replicas < 2) return Seconds(0.0);
+  if (!(parameters > 0.0) || replica_group_.replicas < 2) return Seconds(0.0);
   const Sync& sync = scenario_.plan.sync;
   const Bytes size = cast_bytes(sync.compression, sync.gradient_precision) * parameters;
   using enum CollectiveOperation;
-  if (holders_.in_shards > 1) {
-    unit.scatter = transfer_of(place.stage, holders_.shards, reduce_scatter, size, 1, "gradient reduce-scatter");
+  if (replica_group_.in_shards > 1) {
+    unit.scatter = transfer_of(place.stage, replica_group_.shards, reduce_scatter, size, 1, "gradient reduce-scatter");
   }
-  if (holders_.of_shard > 1) {
-    const Bytes shard = size / holders_.in_shards;
-    unit.reduce = transfer_of(place.stage, holders_.copies, all_reduce, shard, 1, "gradient all-reduce");
+  if (replica_group_.of_shard > 1) {
+    const Bytes shard = size / replica_group_.in_shards;
+    unit.reduce = transfer_of(place.stage, replica_group_.copies, all_reduce, shard, 1, "gradient all-reduce");
   }
   const CompressionWork work =
-      compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, holders_.replicas);
+      compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replica_group_.replicas);
   Seconds casts;
   for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels) / place.speed;
-  const Seconds restore = kernel_time(work.restore) / static_cast<double>(holders_.in_shards);
-  return casts + (restore + flat_buffer_time(parameters)) / place.speed;
+  const Seconds restore = kernel_time(work.restore) / static_cast<double>(replica_group_.in_shards);
+  return casts + (restore + concat_time(parameters)) / place.speed;
 }
 
 ShardedUnit GradientSync::sharded_unit(const Place& place, const PricedLayer& priced, double parameters,
                                        double frozen) const {
   ShardedUnit unit;
-  unit.forward = {priced.cost.forward.segment(), {priced.part(false, 1)}};
-  unit.backward = {priced.cost.whole_backward().segment(), {priced.part(true, 1)}};
-  if (parameters + frozen > 0.0 && holders_.in_shards > 1) {
-    unit.gather = transfer_of(place.stage, holders_.shards, CollectiveOperation::all_gather,
+  unit.forward = {priced.cost.forward.time_breakdown(), {priced.part(false, 1)}};
+  unit.backward = {priced.cost.whole_backward().time_breakdown(), {priced.part(true, 1)}};
+  if (parameters + frozen > 0.0 && replica_group_.in_shards > 1) {
+    unit.gather = transfer_of(place.stage, replica_group_.shards, CollectiveOperation::all_gather,
                               gathered_weight_ * (parameters + frozen), 1, "weight all-gather");
     const bool again = !priced.layer->backward.empty() && scenario_.plan.reshard_after_forward;
     if (priced.layer->splittable && again) unit.gather_backward = unit.gather;
   }
   const Seconds casts = scatter_unit(place, parameters, unit);
   const auto slow_down = [&](Seconds& kernels, std::initializer_list<int> transfers) {
-    Beside beside(transfers_, place.lane);
+    OverlapCost beside(transfers_, place.rank_class);
     for (const int transfer : transfers) beside.add(transfer);
     kernels += beside.cost(kernels);
   };

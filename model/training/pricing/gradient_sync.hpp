@@ -11,8 +11,8 @@ class GradientSync {
  public:
   /// Whose gradients.
   struct Place {
-    int stage = 0, lane = 0;
-    double speed = 1.0;  ///< of the lane's devices
+    int stage = 0, rank_class = 0;
+    double speed = 1.0;  ///< of the rank class's devices
   };
   /// A share of a layer's backward pass, from one moment to another between 0 and 1.
   struct LayerPart {
@@ -43,16 +43,16 @@ class GradientSync {
 
  private:
   /// Gradients that become ready together.
-  struct Ready {
-    Segment backward;
+  struct Bucket {
+    TimeBreakdown backward;
     Bytes size;
     GradientSet gradients, experts;      ///< experts: where expert parallelism spreads them
     double collectives = 0.0;            ///< one after the other, that carry them
     std::vector<LayerPart> layers = {};  ///< in the order of the backward pass
-    Ready& operator+=(const Ready& later);
+    Bucket& operator+=(const Bucket& later);
   };
-  [[nodiscard]] std::vector<Ready> parts_of(const std::vector<PricedLayer>& layers) const;
-  void add_gradients(double elements, double in_experts, std::vector<WeightMatrix> matrices, Ready& ready) const;
+  [[nodiscard]] std::vector<Bucket> parts_of(const std::vector<PricedLayer>& layers) const;
+  void add_gradients(double elements, double in_experts, std::vector<WeightMatrix> matrices, Bucket& ready) const;
   [[nodiscard]] Seconds kernel_time(const std::vector<Operator>& ops) const;
   [[nodiscard]] std::vector<Operator> copies_into_bucket(Bytes gradients) const;
   [[nodiscard]] std::vector<Operator> operators_of(const LayerPart& part) const;
@@ -61,16 +61,16 @@ class GradientSync {
                   const char* name) const;
   /// The ranks that hold the same parameters, and how ZeRO divides these over them: in shards that several hold alike
   /// (Plan::shard), else in one for each rank.
-  struct Holders {
+  struct ReplicaGroup {
     GroupKind all, shards, copies;
     int replicas = 1, in_shards = 1, of_shard = 1;
   };
   [[nodiscard]] double messages_of(const GradientSet& weights, const GradientSet& of_chunk, double buckets,
-                                   const Holders& holders) const;
-  static void set_forward(const std::vector<LayerPart>& parts, const Segment& whole, Stretch& forward);
-  void synchronise(const Place& place, const Holders& holders, const GradientSet& gradients, double collectives,
+                                   const ReplicaGroup& group) const;
+  static void set_forward(const std::vector<LayerPart>& parts, const TimeBreakdown& whole, PassCost& forward);
+  void synchronise(const Place& place, const ReplicaGroup& group, const GradientSet& gradients, double collectives,
                    GradientBucket& bucket) const;
-  [[nodiscard]] Seconds flat_buffer_time(double parameters) const;
+  [[nodiscard]] Seconds concat_time(double parameters) const;
   Seconds scatter_unit(const Place& place, double parameters, ShardedUnit& unit) const;
   /// A layer's, of so many trained and frozen parameters.
   [[nodiscard]] ShardedUnit sharded_unit(const Place& place, const PricedLayer& priced, double parameters,
@@ -79,7 +79,7 @@ class GradientSync {
   const Scenario& scenario_;
   const LayerPricer& pricer_;
   TransferTable& transfers_;
-  Holders holders_, expert_holders_;
+  ReplicaGroup replica_group_, expert_replica_group_;
   Bytes weight_, gathered_weight_, gradient_;
 };
 

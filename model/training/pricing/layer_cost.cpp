@@ -42,7 +42,7 @@ std::string_view name_of(const LayerCollective& collective) {
 
 }  // namespace
 
-PassCost& PassCost::operator+=(const PassCost& other) {
+LayerPassCost& LayerPassCost::operator+=(const LayerPassCost& other) {
   Inside::operator+=(other);
   kernels += other.kernels;
   dispatch += other.dispatch;
@@ -50,13 +50,13 @@ PassCost& PassCost::operator+=(const PassCost& other) {
   return *this;
 }
 
-PassCost operator*(PassCost cost, double n) {
+LayerPassCost operator*(LayerPassCost cost, double n) {
   return {Inside(cost) * n, cost.kernels * n, cost.dispatch * n, cost.gain * n};
 }
 
-Segment PassCost::segment() const {
+TimeBreakdown LayerPassCost::time_breakdown() const {
   // Dispatch runs ahead of the device over a whole pass: what counts is which of the two takes longer in sum.
-  Segment pass{*this, kernels};
+  TimeBreakdown pass{*this, kernels};
   pass.host += std::max(dispatch - (kernels + pass.communication()), Seconds(0.0));
   return pass;
 }
@@ -126,14 +126,14 @@ LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, R
     : scenario_(scenario),
       train_(train),
       recipes_(recipes),
-      stretch_(stretch_of(scenario, train)),
-      dispatch_of_trainer_(dispatch_of_trainer(scenario.plan, scenario.cluster, train)),
+      slowdown_(stretch_of(scenario, train)),
+      framework_overhead_(framework_overhead(scenario.plan, scenario.cluster, train)),
       gpu_(gpu_in_step(scenario.cluster.node.gpu, scenario.calibration.step)) {}
 
 RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
   if (!keeps_recipes() || ops.empty()) return nullptr;
   return std::make_shared<const Recipe>(
-      kernels_of(ops, scenario_.plan.execution, stretch_, gpu_, scenario_.calibration));
+      kernels_of(ops, scenario_.plan.execution, slowdown_, gpu_, scenario_.calibration));
 }
 
 std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const {
@@ -151,14 +151,14 @@ Seconds LayerPricer::around_launches(const Layer& layer) const {
   return Seconds(std::max(0.0, host.expert_dispatch_us - host.dispatch_us) * 1e-6);
 }
 
-PassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds around_launch) const {
+LayerPassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds around_launch) const {
   const LaunchTotals totals =
       launch_totals(ops, scenario_.plan.execution, scenario_.plan.graphed_parts, gpu_, scenario_.calibration);
   Seconds device = totals.device;
   if (train_.memory_stretch != 1.0) device += (train_.memory_stretch - 1.0) * memory_bound(ops);
   const Seconds host = totals.host + around_launch * number(totals.kernels);
   // A process dispatches for each of its GPUs in turn (Python holds one lock).
-  return {{}, device * stretch_, host * gpus_of_process(scenario_.plan, scenario_.cluster)};
+  return {{}, device * slowdown_, host * gpus_of_process(scenario_.plan, scenario_.cluster)};
 }
 
 Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
@@ -173,7 +173,7 @@ CountedPass LayerPricer::counted_pass(const Layer& layer) const {
   CountedPass pass;
   const std::array<std::vector<Operator>, 3> stretches = counted_stretches(layer);
   for (std::size_t i = 0; i < stretches.size(); ++i) {
-    const PassCost cost = cost_of(stretches[i], around_launches(layer));
+    const LayerPassCost cost = cost_of(stretches[i], around_launches(layer));
     pass[i] = {cost.dispatch, cost.kernels};
   }
   return pass;
@@ -234,12 +234,12 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
   cost.backward.dispatch += hooks;
   if (layer.splittable) {
     cost.backward.kernels += train_.layer_overhead;
-    cost.forward.dispatch += dispatch_of_trainer_;
-    cost.backward.dispatch += dispatch_of_trainer_;
+    cost.forward.dispatch += framework_overhead_;
+    cost.backward.dispatch += framework_overhead_;
   }
   cost.forward.kernels += kernels(weight_copies(layer, false));
   cost.backward.kernels += kernels(weight_copies(layer, true));
-  const PassCost sums = cost_of(gradient_sums(layer));
+  const LayerPassCost sums = cost_of(gradient_sums(layer));
   cost.backward.kernels += sums.kernels;
   cost.backward.dispatch += sums.dispatch;
   return cost;
@@ -256,7 +256,7 @@ LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) co
   if (train_.recompute_early_stop) {
     const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
                                      layer.forward.end());
-    const PassCost spared = cost_of(tail, around_launches(layer));
+    const LayerPassCost spared = cost_of(tail, around_launches(layer));
     cost.recompute.kernels -= spared.kernels;
     cost.recompute.dispatch -= spared.dispatch;
   }
@@ -268,7 +268,7 @@ Seconds LayerPricer::chunked_kernels(const std::vector<Operator>& products) cons
 }
 
 /// What doing products chunk by chunk adds: launches, and time.
-void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const {
+void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, LayerPassCost& cost) const {
   const OverlappedProducts overlapped = overlapped_products(pass, backward);
   for (const auto* products_of : {&overlapped.gathers, &overlapped.scatters}) {
     if (backward && products_of == &overlapped.scatters) continue;  // these hide behind whole products
@@ -347,32 +347,32 @@ LayerCalls LayerPricer::calls(const Layer& layer, const LayerCost& cost, int sta
   return calls;
 }
 
-Seconds LayerPricer::after_waits(const PassCalls& calls, double speed) const {
+Seconds LayerPricer::cold_cache_penalty(const PassCalls& calls, double speed) const {
   if (!gpu_.processor) return Seconds(0.0);
   const int steps_of_ring = calls.hidden_by_others ? 0 : scenario_.plan.context - 1;
   const double waits = number(calls.between.size()) + number(calls.beside.size()) * steps_of_ring;
   return gpu_.processor->after_wait * waits / (gpu_.processor->share * speed);
 }
 
-LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
-                               const TransferTable& transfers) const {
+LayerCost LayerPricer::on_class(LayerCost cost, const LayerCalls& calls, double speed, int rank_class,
+                                const TransferTable& transfers) const {
   const auto total = [&](const std::vector<int>& of_kind) {
     Seconds time;
-    for (const int transfer : of_kind) time += transfers.time(transfer, lane);
+    for (const int transfer : of_kind) time += transfers.time(transfer, rank_class);
     return time;
   };
   // What runs beside kernels hides behind them, but takes some of their speed.
-  const auto hide = [&](const PassCalls& of_pass, PassCost& pass) {
+  const auto hide = [&](const PassCalls& of_pass, LayerPassCost& pass) {
     pass.kernels /= speed;
-    Beside beside(transfers, lane);
+    OverlapCost beside(transfers, rank_class);
     for (const int transfer : of_pass.beside) beside.add(transfer);
     const double share = of_pass.share_beside();
     const Seconds slowed = beside.cost(pass.kernels * share);
     Seconds longer = slowed;
     for (const auto& [transfer, own] : of_pass.behind) {
-      longer += std::min(transfers.time(transfer, lane), pass.kernels * own) * transfers.slowdown(transfer);
+      longer += std::min(transfers.time(transfer, rank_class), pass.kernels * own) * transfers.slowdown(transfer);
     }
-    pass.kernels += longer + after_waits(of_pass, speed);
+    pass.kernels += longer + cold_cache_penalty(of_pass, speed);
     pass.exposed = total(of_pass.between);
     const auto run_beside = [&](Seconds time, Seconds hiding) {
       pass.hidden += std::min(time, hiding);
@@ -380,7 +380,8 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
     };
     run_beside(beside.time(), pass.kernels * share);
     pass.gain = of_pass.hidden_by_others ? std::min(beside.time(), pass.kernels * share) - slowed : Seconds(0.0);
-    for (const auto& [transfer, own] : of_pass.behind) run_beside(transfers.time(transfer, lane), pass.kernels * own);
+    for (const auto& [transfer, own] : of_pass.behind)
+      run_beside(transfers.time(transfer, rank_class), pass.kernels * own);
   };
   hide(calls.forward, cost.forward);
   hide(calls.recompute, cost.recompute);

@@ -30,29 +30,31 @@ std::array<std::vector<Operator>, 3> counted_stretches(const Layer& layer);
 Seconds idle_behind_counts(const CountedPass& pass, Seconds exchanges, const HostConstants& constants);
 
 /// One kind of pass of a layer with one micro-batch on one rank. Kernel and dispatch times are kept apart because
-/// dispatch runs ahead of the device: only sums over many layers can be compared (see segment()).
-struct PassCost : Inside {  // its host: until that has launched again what counts of tokens held up
+/// dispatch runs ahead of the device: only sums over many layers can be compared (see time_breakdown()).
+struct LayerPassCost : Inside {  // its host: until that has launched again what counts of tokens held up
   Seconds kernels = {}, dispatch = {};
   Seconds gain = {};  ///< by how much expert all-to-alls behind other passes make it shorter
 
-  PassCost& operator+=(const PassCost& other);
-  friend PassCost operator+(PassCost a, const PassCost& b) { return a += b; }
-  friend PassCost operator*(PassCost cost, double n);
-  [[nodiscard]] Segment segment() const;
+  LayerPassCost& operator+=(const LayerPassCost& other);
+  friend LayerPassCost operator+(LayerPassCost a, const LayerPassCost& b) { return a += b; }
+  friend LayerPassCost operator*(LayerPassCost cost, double n);
+  [[nodiscard]] TimeBreakdown time_breakdown() const;
 };
 
 struct LayerCost {
-  PassCost forward, recompute, backward;    ///< backward: without what runs again before it
-  std::optional<CountedPass> counted = {};  ///< of one layer: a forward pass that waits for counts of tokens
-  bool counted_again = false;               ///< as it does where it runs again before the backward pass
+  LayerPassCost forward, recompute, backward;  ///< backward: without what runs again before it
+  std::optional<CountedPass> counted = {};     ///< of one layer: a forward pass that waits for counts of tokens
+  bool counted_again = false;                  ///< as it does where it runs again before the backward pass
 
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(const LayerCost& cost, double n);
-  [[nodiscard]] PassCost whole_backward() const { return backward + recompute; }
-  [[nodiscard]] Seconds both_ways() const { return forward.segment().total() + whole_backward().segment().total(); }
+  [[nodiscard]] LayerPassCost whole_backward() const { return backward + recompute; }
+  [[nodiscard]] Seconds both_ways() const {
+    return forward.time_breakdown().total() + whole_backward().time_breakdown().total();
+  }
 };
 
-/// Layers in their place: what each costs on one lane.
+/// Layers in their place: what each costs on one rank class.
 struct PricedLayer {
   const Layer* layer = nullptr;
   LayerCost cost;
@@ -60,7 +62,7 @@ struct PricedLayer {
   int count = 1;  ///< alike, one after the other
 
   /// The pass of so many of them.
-  [[nodiscard]] Stretch::Part part(bool backward, int times) const {
+  [[nodiscard]] PassCost::Part part(bool backward, int times) const {
     const Seconds again = backward ? cost.recompute.kernels : Seconds(0.0);
     return {again, (backward ? cost.backward : cost.forward).kernels, calls, backward, 0.0, 1.0, times};
   }
@@ -81,9 +83,9 @@ class LayerPricer {
   [[nodiscard]] LayerCost with_recomputation(LayerCost cost, const Layer& layer) const;
   /// The collectives on the ranks of `stage` of a layer of that price.
   [[nodiscard]] LayerCalls calls(const Layer& layer, const LayerCost& cost, int stage, TransferTable& transfers) const;
-  /// `cost` on devices of `speed`, with what the calls leave exposed on `lane`.
-  [[nodiscard]] LayerCost on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
-                                  const TransferTable& transfers) const;
+  /// `cost` on devices of `speed`, with what the calls leave exposed on `rank_class`.
+  [[nodiscard]] LayerCost on_class(LayerCost cost, const LayerCalls& calls, double speed, int rank_class,
+                                   const TransferTable& transfers) const;
   /// Kernels of one list of operators on this device in the plan's execution mode, without overlap between them.
   [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const { return cost_of(ops).kernels; }
   /// Of the operators that stream memory alone.
@@ -99,16 +101,16 @@ class LayerPricer {
   /// Whether collectives of tensor ranks are chunked behind products.
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// What a processor computes longer as it has waited for these.
-  [[nodiscard]] Seconds after_waits(const PassCalls& calls, double speed) const;
+  [[nodiscard]] Seconds cold_cache_penalty(const PassCalls& calls, double speed) const;
   [[nodiscard]] std::vector<Operator> gradient_sums(const Layer& layer) const;
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
-  [[nodiscard]] PassCost cost_of(const std::vector<Operator>& ops, Seconds around_launch = {}) const;
+  [[nodiscard]] LayerPassCost cost_of(const std::vector<Operator>& ops, Seconds around_launch = {}) const;
   [[nodiscard]] Seconds around_launches(const Layer& layer) const;
   [[nodiscard]] CountedPass counted_pass(const Layer& layer) const;
   /// Products done in as many chunks as there are tensor ranks.
   [[nodiscard]] Seconds chunked_kernels(const std::vector<Operator>& products) const;
-  void add_chunks(const std::vector<Operator>& pass, bool backward, PassCost& cost) const;
+  void add_chunks(const std::vector<Operator>& pass, bool backward, LayerPassCost& cost) const;
   [[nodiscard]] std::span<const std::vector<Operator>> hiding_products(const LayerCollective& collective,
                                                                        const OverlappedProducts& overlapped,
                                                                        const std::vector<Operator>& pass,
@@ -119,8 +121,8 @@ class LayerPricer {
   const Scenario& scenario_;
   const TrainWorkload& train_;
   Recipes recipes_;
-  double stretch_;               ///< of kernels, over the same alone
-  Seconds dispatch_of_trainer_;  ///< what the trainer's code takes at a block's pass
+  double slowdown_;             ///< of kernels, over the same alone
+  Seconds framework_overhead_;  ///< what the trainer's code takes at a block's pass
   Gpu gpu_;
 };
 

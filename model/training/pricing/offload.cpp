@@ -89,7 +89,7 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
   }
   const Seconds kept = plan.offload.activations ? layer.kept(train.recompute) / link : Seconds(0.0);
   // PCIe carries both directions at once.
-  const auto copy_beside = [](Seconds time, Seconds kernels, PassCost& pass) {
+  const auto copy_beside = [](Seconds time, Seconds kernels, LayerPassCost& pass) {
     pass.exposed_copies += std::max(time - kernels, Seconds(0.0));
     pass.hidden_copies += std::min(time, kernels);
   };
@@ -97,8 +97,8 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
   copy_beside(in_backward + kept, cost.whole_backward().kernels, cost.backward);
 }
 
-Segment offloaded_optimizer(double parameters, Seconds backward, const Scenario& scenario, const TrainWorkload& train,
-                            const Topology& topology) {
+TimeBreakdown offloaded_optimizer(double parameters, Seconds backward, const Scenario& scenario,
+                                  const TrainWorkload& train, const Topology& topology) {
   const Plan& plan = scenario.plan;
   const HostCopies copies = copies_of(scenario, topology);
   const double passes = static_cast<double>(micro_batches(train, plan));
@@ -113,7 +113,7 @@ Segment offloaded_optimizer(double parameters, Seconds backward, const Scenario&
                                                 : out + parameters * sent * fetched / copies.in;
   const Seconds hides = plan.pinned_offload && plan.sync.overlap ? backward * passes : Seconds(0.0);
   const Bytes weight = bytes_per_element(storage_precision(train.precision));
-  Segment segment;
+  TimeBreakdown segment;
   segment.compute = Bytes(update_traffic(train) * parameters) / host_bandwidth(scenario);
   // States and fp32 weights are read and written in pieces beside the update of others (DeepSpeed, runtime/swap_tensor:
   // pipelined_optimizer_swapper.py), gradients behind the backward pass.

@@ -26,8 +26,8 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
 /// The optimizer's part of the step when its states lie in host memory (ZeRO-Offload, arXiv 2101.06840): gradients are
 /// copied out, the host's cores update, and weights are copied back behind that. `parameters` are those that this GPU
 /// updates, `backward` is what the copies of gradients hide behind where collectives do, too.
-Segment offloaded_optimizer(double parameters, Seconds backward, const Scenario& scenario, const TrainWorkload& train,
-                            const Topology& topology);
+TimeBreakdown offloaded_optimizer(double parameters, Seconds backward, const Scenario& scenario,
+                                  const TrainWorkload& train, const Topology& topology);
 
 /// What the GPU updated goes back to the host's weights.
 Seconds weights_to_host(double parameters, const Scenario& scenario, const TrainWorkload& train,

@@ -64,17 +64,18 @@ Step PassSteps::step(const Model& model) {
   step.schedule = plan.schedule;
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(std::get<TrainWorkload>(scenario_.workload), plan);
-  step.lanes.reserve(at_index(plan.pipeline));
+  step.rank_classes.reserve(at_index(plan.pipeline));
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     const bool as_before = stage > 0 && chunks.alike(stage - 1, stage);
-    Step::Lane& lane = step.lanes.emplace_back(as_before ? step.lanes.back() : Step::Lane{});
-    lane.stage = stage;
+    Step::RankClass& rank_class =
+        step.rank_classes.emplace_back(as_before ? step.rank_classes.back() : Step::RankClass{});
+    rank_class.stage = stage;
     if (as_before) continue;
     StageLayers sums;
-    lane.chunks = chunks.chunks({}, stage, std::nullopt, sums);
-    chunks.set_optimizer(1.0, sums, lane);
+    rank_class.chunks = chunks.chunks({}, stage, std::nullopt, sums);
+    chunks.set_optimizer(1.0, sums, rank_class);
     // Copies that outlast backward passes do so by less where these are longer.
-    if (!transfers_.is_exact()) lane.optimizer.exposed = lane.optimizer.exposed_copies = Seconds(0.0);
+    if (!transfers_.is_exact()) rank_class.optimizer.exposed = rank_class.optimizer.exposed_copies = Seconds(0.0);
   }
   if (plan.zero == 3) keep_transfers(step);
   return step;
@@ -83,16 +84,16 @@ Step PassSteps::step(const Model& model) {
 /// Those of sharded units, of which a bound asks for nothing but the time.
 void PassSteps::keep_transfers(Step& step) const {
   std::map<int, int> kept;
-  std::vector<int> lanes(step.lanes.size());
-  std::iota(lanes.begin(), lanes.end(), 0);
+  std::vector<int> rank_classes(step.rank_classes.size());
+  std::iota(rank_classes.begin(), rank_classes.end(), 0);
   const auto keep = [&](int& transfer) {
     if (transfer < 0) return;
     const auto [known, is_new] = kept.try_emplace(transfer, static_cast<int>(step.transfers.size()));
-    if (is_new) step.transfers.emplace_back().parts.push_back({{}, transfers_.time(transfer, 0), lanes});
+    if (is_new) step.transfers.emplace_back().parts.push_back({{}, transfers_.time(transfer, 0), rank_classes});
     transfer = known->second;
   };
-  for (Step::Lane& lane : step.lanes) {
-    for (Step::Chunk& chunk : lane.chunks) chunk.visit_transfers(keep);
+  for (Step::RankClass& rank_class : step.rank_classes) {
+    for (Step::Chunk& chunk : rank_class.chunks) chunk.visit_transfers(keep);
   }
 }
 

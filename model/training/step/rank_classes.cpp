@@ -205,13 +205,13 @@ int group_of_flow(const Flow& flow, const std::vector<int>& group_of_rank) {
 
 RankClasses RankClasses::one_per_stage(int stages, const std::vector<int>& stage_of_rank) {
   RankClasses classes;
-  classes.lane_of_rank = stage_of_rank;
-  for (int stage = 0; stage < stages; ++stage) classes.lanes.push_back({stage, -1, 0, 1.0});
+  classes.class_of_rank = stage_of_rank;
+  for (int stage = 0; stage < stages; ++stage) classes.rank_classes.push_back({stage, -1, 0, 1.0});
   for (int rank = 0; std::cmp_less(rank, stage_of_rank.size()); ++rank) {
     const int stage = stage_of_rank[at_index(rank)];
     if (stage < 0) continue;
-    Lane& lane = classes.lanes[at_index(stage)];
-    if (lane.ranks++ == 0) lane.first_rank = rank;
+    RankClass& rank_class = classes.rank_classes[at_index(stage)];
+    if (rank_class.ranks++ == 0) rank_class.first_rank = rank;
   }
   return classes;
 }
@@ -244,16 +244,16 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
   std::iota(ranks.begin(), ranks.end(), 0);
   std::erase_if(ranks, [&](int rank) { return stage_of_rank[at_index(rank)] < 0; });
   std::ranges::stable_sort(ranks, {}, [&](int rank) { return stage_of_rank[at_index(rank)]; });
-  std::vector<int> lane_of_rank(stage_of_rank.size(), -1);
-  std::map<std::pair<int, std::int32_t>, int> lane_of_class;
+  std::vector<int> class_of_rank(stage_of_rank.size(), -1);
+  std::map<std::pair<int, std::int32_t>, int> rank_class_of;
   for (const int rank : ranks) {
     const std::size_t at = at_index(rank);
     const std::int32_t id = class_of[at_index(graph.vertex_of(rank))];
-    const auto [lane, is_new] =
-        lane_of_class.try_emplace({stage_of_rank[at], id}, static_cast<int>(classes.lanes.size()));
-    if (is_new) classes.lanes.push_back({stage_of_rank[at], rank, 0, speed_of_rank[at]});
-    ++classes.lanes[at_index(lane->second)].ranks;
-    lane_of_rank[at] = lane->second;
+    const auto [rank_class, is_new] =
+        rank_class_of.try_emplace({stage_of_rank[at], id}, static_cast<int>(classes.rank_classes.size()));
+    if (is_new) classes.rank_classes.push_back({stage_of_rank[at], rank, 0, speed_of_rank[at]});
+    ++classes.rank_classes[at_index(rank_class->second)].ranks;
+    class_of_rank[at] = rank_class->second;
   }
   for (const GroupedTransfer& transfer : transfers) {
     const std::size_t grouping = at_index(transfer.grouping);
@@ -264,16 +264,17 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
       classes.class_of_group[grouping].push_back(
           known.try_emplace(class_of[at_index(vertex)], static_cast<int>(known.size())).first->second);
     }
-    std::vector<std::set<int>> lanes(known.size());
+    std::vector<std::set<int>> rank_classes(known.size());
     std::size_t number = 0;
     for (const std::vector<int>& group : *transfer.groups) {
-      std::set<int>& own = lanes[at_index(classes.class_of_group[grouping][number++])];
-      for (const int rank : group) own.insert(lane_of_rank[at_index(rank)]);
+      std::set<int>& own = rank_classes[at_index(classes.class_of_group[grouping][number++])];
+      for (const int rank : group) own.insert(class_of_rank[at_index(rank)]);
     }
-    classes.lanes_of_class.resize(classes.class_of_group.size());
-    for (const std::set<int>& own : lanes) classes.lanes_of_class[grouping].emplace_back(own.begin(), own.end());
+    classes.rank_classes_of.resize(classes.class_of_group.size());
+    for (const std::set<int>& own : rank_classes)
+      classes.rank_classes_of[grouping].emplace_back(own.begin(), own.end());
   }
-  classes.lane_of_rank = std::move(lane_of_rank);
+  classes.class_of_rank = std::move(class_of_rank);
   return classes;
 }
 

@@ -41,17 +41,17 @@ enum class Symmetry { ignored, used };
 
 struct RankClasses {
   /// A class of ranks; one of them stands for all.
-  struct Lane {
+  struct RankClass {
     int stage = 0;
     int first_rank = 0;
     int ranks = 1;
     double speed = 1.0;  ///< of its devices: 0.8 takes 1/0.8 of the time for every kernel
   };
-  std::vector<Lane> lanes;                       ///< by stage, then by their first ranks
-  SharedVector<int> lane_of_rank;                ///< by GPU of the cluster; -1: not used
+  std::vector<RankClass> rank_classes;           ///< by stage, then by their first ranks
+  SharedVector<int> class_of_rank;               ///< by GPU of the cluster; -1: not used
   std::vector<std::vector<int>> class_of_group;  ///< by grouping; classes of one grouping are numbered from 0
   /// By grouping and class: those of its groups' ranks, ascending.
-  std::vector<std::vector<std::vector<int>>> lanes_of_class;
+  std::vector<std::vector<std::vector<int>>> rank_classes_of;
 
   /// One class a stage.
   static RankClasses one_per_stage(int stages, const std::vector<int>& stage_of_rank);

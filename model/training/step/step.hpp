@@ -1,11 +1,12 @@
 // The step, as values: what every executor is told. In: nothing but the values of a scenario, a model, a topology.
 // Out: Step, a training step in compact form: blocks costed once, and the numbers by which they are repeated.
 //
-// A lane is a class of ranks that behave alike (rank_classes.hpp); all that a step says, it says of lanes. A chunk is a
-// lane's part of the model, a pass a chunk's work for one micro-batch (PassKind), a stretch a pass or a part of one.
-// What moves is a transfer, numbered; a chunk names the transfers that its passes begin or wait for.
+// A rank class is a set of ranks that behave alike (rank_classes.hpp); a step describes rank classes, not ranks. A
+// chunk is a rank class's part of the model. A pass is a chunk's work for one micro-batch (PassKind). A PassCost is
+// what a pass, or a part of one, takes. A transfer is what moves, numbered; a chunk names the transfers that its passes
+// begin or wait for.
 //
-// The rooms of model/training, in the order of a prediction: transfers/ (what is sent), pricing/ (what layers take;
+// The modules of model/training, in the order of a prediction: transfers/ (what is sent), pricing/ (what layers take;
 // makes the step), graph/ (the step as tasks), outcome/ (what the tasks' moments mean).
 #pragma once
 
@@ -30,18 +31,18 @@
 namespace foretrain {
 
 /// Work of one rank on its compute stream, by what it is spent on.
-struct Segment : Inside {
+struct TimeBreakdown : Inside {
   Seconds compute;
 
   /// What stops the stream between dependent kernels; copies of offloading are no transfers of the step.
   [[nodiscard]] Seconds communication() const { return exposed + exposed_copies; }
   [[nodiscard]] Seconds total() const { return compute + communication() + host; }
-  Segment& operator+=(const Segment& other) {
+  TimeBreakdown& operator+=(const TimeBreakdown& other) {
     Inside::operator+=(other);
     compute += other.compute;
     return *this;
   }
-  friend Segment operator*(const Segment& s, double n) { return {Inside(s) * n, s.compute * n}; }
+  friend TimeBreakdown operator*(const TimeBreakdown& s, double n) { return {Inside(s) * n, s.compute * n}; }
 };
 
 /// Of a kind of collective inside layers, so many times.
@@ -87,8 +88,8 @@ struct LayerCalls {
 };
 
 /// A pass, or a part of one. It is one task, its collectives' time included; where these may meet other traffic it is
-/// cut into pieces (pieces.hpp).
-struct Stretch {
+/// cut into slices (pass_slices.hpp).
+struct PassCost {
   /// A layer's pass between two moments of it (0 to 1), `count` times: what runs again, then its own kernels.
   struct Part {
     Seconds again, own;
@@ -98,7 +99,7 @@ struct Stretch {
     int count = 1;
   };
 
-  Segment time;
+  TimeBreakdown time;
   std::vector<Part> parts = {};
   RecipePointer recipe = nullptr;  ///< of its kernels, where recipes are kept
 };
@@ -114,7 +115,7 @@ struct GradientBucket {
     RecipePointer recipe = nullptr;  ///< of the kernels
   };
 
-  Stretch backward;  ///< after the previous bucket was ready until this one is
+  PassCost backward;  ///< after the previous bucket was ready until this one is
   Bytes gradients;
   std::vector<Stage> stages;  ///< one after the other; none where nobody else holds these parameters
   Seconds after;              ///< kernels that restore the gradients
@@ -125,12 +126,12 @@ struct GradientBucket {
 struct WeightGather {
   std::vector<int> transfers;  ///< one after the other, into Step::transfers
   /// A chunk's first forward pass, from the first layer that needs them to the first one that waits for the next.
-  Stretch forward;
+  PassCost forward;
 };
 
 /// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
 struct ShardedUnit {
-  Stretch forward, backward;
+  PassCost forward, backward;
   int gather = -1;           ///< weights, before the forward pass
   int gather_backward = -1;  ///< weights again, before the backward pass; none where they were kept
   int scatter = -1;          ///< gradients, after the backward pass
@@ -143,9 +144,9 @@ struct Step {
     /// What the groups of one class carry out side by side.
     struct Part {
       LoweredCollective lowered;
-      Seconds uncontended;     ///< while no other part moves
-      std::vector<int> lanes;  ///< whose ranks take part, ascending
-      LinkShare links = {};    ///< with the others of its groups
+      Seconds uncontended;            ///< while no other part moves
+      std::vector<int> rank_classes;  ///< whose ranks take part, ascending
+      LinkShare links = {};           ///< with the others of its groups
 
       /// Beside all of them.
       [[nodiscard]] Seconds longest() const { return links.shares ? links.together : uncontended; }
@@ -162,18 +163,18 @@ struct Step {
   /// The layers of one stage that belong to one model chunk; work is for one micro-batch.
   struct Chunk {
     /// Backward passes with recomputation; those in two parts or in pairs only where the schedule has them.
-    PerPass<Stretch> passes;
-    /// In order of readiness; their stretches add up to the backward pass, or to that of weights alone where the step's
-    /// last pass of the chunk is one.
+    PerPass<PassCost> passes;
+    /// In order of readiness; their passes add up to the backward pass, or to that of weights alone where the
+    /// step's last pass of the chunk is one.
     std::vector<GradientBucket> buckets;
     std::vector<ShardedUnit> units;     ///< only with ZeRO-3
     std::vector<WeightGather> gathers;  ///< in the order of its layers; only with ZeRO-1 and 2
     std::vector<InsideCall> inside;     ///< of its passes there and back
     Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide expert all-to-alls
 
-    [[nodiscard]] const Segment& time(PassKind kind) const { return passes[kind].time; }
-    /// Calls visit(stretch) for each.
-    void visit_stretches(const auto& visit) {
+    [[nodiscard]] const TimeBreakdown& time(PassKind kind) const { return passes[kind].time; }
+    /// Calls visit(pass) for each.
+    void visit_pass_costs(const auto& visit) {
       std::ranges::for_each(passes, visit);
       for (GradientBucket& bucket : buckets) visit(bucket.backward);
       for (WeightGather& gather : gathers) visit(gather.forward);
@@ -199,26 +200,27 @@ struct Step {
   };
 
   /// A class of ranks of one stage that behave alike (rank_classes.hpp): what one of them does.
-  struct Lane {
-    /// Which passes are cut into pieces: none, those at the step's ends (until updated weights are back where these
+  struct RankClass {
+    /// Which passes are cut into slices: none, those at the step's ends (until updated weights are back where these
     /// come beside forward passes, and from the first that makes gradients of the last micro-batch), all.
-    enum class Cut { none, ends, all };
+    enum class SplitMode { none, ends, all };
 
     int stage = 0;
     int first_rank = 0, ranks = 1;
-    int skipped = 0;  ///< micro-batches that it does not have: the first of the step (batch_split.hpp)
-    Cut cut = Cut::none;
-    /// Lanes whose ranks have collectives inside layers with this one's, itself among them; empty where it is alone. As
-    /// the same work takes them equally long, or their passes are cut, they do a pass together: it begins when all can.
-    std::vector<int> companions;
+    int missing_micro_batches = 0;  ///< micro-batches that it does not have: the first of the step (batch_split.hpp)
+    SplitMode split = SplitMode::none;
+    /// Rank classes whose ranks have collectives inside layers with this one's, itself among them; empty where it is
+    /// alone. As the same work takes them equally long, or their passes are cut, they do a pass together: it begins
+    /// when all can.
+    std::vector<int> lockstep_classes;
     std::vector<Chunk> chunks;
-    Segment optimizer;  ///< exposed: exchanges that passes count as hidden and that have nothing to hide behind
+    TimeBreakdown optimizer;  ///< exposed: exchanges that passes count as hidden and that have nothing to hide behind
     double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
     RecipePointer optimizer_recipe = nullptr;
   };
 
-  std::vector<Lane> lanes;         ///< by stage
-  SharedVector<int> lane_of_rank;  ///< by GPU of the cluster, or of `few_nodes`; -1: not used
+  std::vector<RankClass> rank_classes;  ///< by stage
+  SharedVector<int> class_of_rank;      ///< by GPU of the cluster, or of `few_nodes`; -1: not used
   /// Where these stand for the whole cluster: the nodes on which transfers move.
   std::optional<Topology> few_nodes;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
@@ -229,7 +231,7 @@ struct Step {
   bool every_micro_batch = false;  ///< every micro-batch's gradients are; not where backward passes have two parts
   bool gather_overlap = false;     ///< the step before leaves its gathers to this one's first forward passes
   std::vector<Transfer> transfers;
-  /// By chunk and stage (hop_index()): what the chunk's forward pass sends on, and what comes back. None where the next
+  /// By chunk and stage (p2p_index()): what the chunk's forward pass sends on, and what comes back. None where the next
   /// chunk is on the same stage.
   std::vector<int> activations, activation_gradients;
   std::optional<Transfer::Part> checkpoint;  ///< state copied to the hosts beside the passes, before the optimizer
@@ -246,8 +248,8 @@ struct Step {
   double parameters_per_gpu = 0.0;       ///< of the stage with the most
   Flops model_flops_per_gpu;             ///< of the mathematics: forward and backward, no recomputation
 
-  [[nodiscard]] int stage_count() const { return lanes.empty() ? 0 : lanes.back().stage + 1; }
-  [[nodiscard]] std::size_t hop_index(int stage, int chunk) const {
+  [[nodiscard]] int stage_count() const { return rank_classes.empty() ? 0 : rank_classes.back().stage + 1; }
+  [[nodiscard]] std::size_t p2p_index(int stage, int chunk) const {
     return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(stage_count()) + static_cast<std::size_t>(stage);
   }
   [[nodiscard]] ChunkPlacement placement() const { return {schedule, stage_count(), interleave}; }

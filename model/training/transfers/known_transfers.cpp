@@ -169,7 +169,7 @@ KnownTransfers::Transfer KnownTransfers::Transfer::shifted(int ranks) const {
 std::shared_ptr<const KnownTransfers::Transfer> KnownTransfers::transfer(const TransferKey& key,
                                                                          const std::function<Transfer()>& lower) const {
   auto known = session().known(LoweredKey{number_, key}, [&] {
-    const Reading reading;
+    const ReadScope reading;
     Transfer transfer = lower();
     transfer.reads = reads_so_far();
     return transfer;

@@ -44,7 +44,7 @@ class KnownTransfers {
     /// What GPUs so many ranks further on do; of transfers that have a pattern.
     [[nodiscard]] Transfer shifted(int ranks) const;
 
-    std::vector<Step::Transfer::Part> parts;  ///< without their lanes
+    std::vector<Step::Transfer::Part> parts;  ///< without their rank classes
     /// The number of its pattern: its flows' ends, which of them are equally large and heavy, and their algorithms;
     /// nothing where some flow is not between two GPUs.
     std::optional<std::uint64_t> pattern;
@@ -95,8 +95,8 @@ class KnownTransfers {
 
 /// How the ranks of a step divide into classes, and what meets.
 struct Division {
-  std::optional<RankClasses> classes;  ///< none: stages are whole, and no transfer is divided
-  std::vector<Step::Lane::Cut> cuts;   ///< by stage, as traffic alone says
+  std::optional<RankClasses> classes;            ///< none: stages are whole, and no transfer is divided
+  std::vector<Step::RankClass::SplitMode> cuts;  ///< by stage, as traffic alone says
 };
 
 /// Everything that decides it. `step`: which transfers there are, by their kinds, stages and patterns, and in which way
@@ -110,7 +110,7 @@ struct DivisionKey {
   bool operator==(const DivisionKey&) const = default;
   [[nodiscard]] std::uint64_t hash() const { return hash_of(layout.hash(), network.size(), step); }
   [[nodiscard]] std::size_t bytes(const Division& division) const {
-    return 20'000 + (division.classes ? 20 * division.classes->lane_of_rank.size() : 0);
+    return 20'000 + (division.classes ? 20 * division.classes->class_of_rank.size() : 0);
   }
 };
 

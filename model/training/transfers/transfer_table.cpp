@@ -59,10 +59,10 @@ bool stages_lie_alike(const Scenario& scenario) {
          (plan.expert == 1 || divides(replica * plan.pipeline, node));
 }
 
-void add_lanes(const std::vector<int>& more, std::vector<int>& lanes) {
+void add_classes(const std::vector<int>& more, std::vector<int>& rank_classes) {
   std::vector<int> all;
-  std::ranges::set_union(lanes, more, std::back_inserter(all));
-  lanes = std::move(all);
+  std::ranges::set_union(rank_classes, more, std::back_inserter(all));
+  rank_classes = std::move(all);
 }
 
 /// A collective for each of `parts`, with the flows of which part_of(flow) says that they are its own.
@@ -107,7 +107,7 @@ int TransferTable::ranks_of(const Groups& groups) const {
 Seconds TransferTable::norm_time() const {
   std::optional<std::pair<Seconds, ReadSet>>& known = shared_->norm;
   if (!known) {
-    const Reading reading;
+    const ReadScope reading;
     const Seconds time = time_of_norm();
     known.emplace(time, reads_so_far());
   }
@@ -169,7 +169,7 @@ int TransferTable::add(const TransferKey& key, std::string name, RecipePointer r
     fresh.sent = key.size * (is_message ? 1.0 : bus_bandwidth_factor(key.operation, ranks));
   }
   fresh.parts = lowered->parts;
-  for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
+  for (Step::Transfer::Part& part : fresh.parts) part.rank_classes = layout_.stages(key.kind, key.stage);
   const auto number = static_cast<int>(entries_.size());
   known_.emplace(key, number);
   entries_.push_back({of, key, std::move(lowered), groups.alike});
@@ -268,7 +268,7 @@ LoweredCollective TransferTable::message_of(const TransferKey& key, const Collec
   return message;
 }
 
-int TransferTable::hop(int stage, bool back, Bytes activation, Seconds overhead) {
+int TransferTable::pipeline_p2p(int stage, bool back, Bytes activation, Seconds overhead) {
   CollectiveCall message;
   message.operation = CollectiveOperation::send_receive;
   message.size = activation / scenario_.plan.tensor;
@@ -276,11 +276,11 @@ int TransferTable::hop(int stage, bool back, Bytes activation, Seconds overhead)
                   "pipeline send/receive", nullptr);
 }
 
-Seconds TransferTable::time(int transfer, int lane) const {
+Seconds TransferTable::time(int transfer, int rank_class) const {
   if (takes_least_) return least_.at(transfer);
   Seconds longest;
   for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
-    if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.longest());
+    if (std::ranges::binary_search(part.rank_classes, rank_class)) longest = std::max(longest, part.longest());
   }
   return longest;
 }
@@ -353,7 +353,7 @@ void TransferTable::divide(const RankClasses& classes) {
         divided.push_back({std::move(lowered), whole.uncontended, {}, {}});
       }
       for (const auto& [id, part] : own) {
-        add_lanes(classes.lanes_of_class[grouping][at_index(id)], divided[first + (apart ? part : 0)].lanes);
+        add_classes(classes.rank_classes_of[grouping][at_index(id)], divided[first + (apart ? part : 0)].rank_classes);
       }
       groups_of_part.resize(divided.size());
       for (const int group : parts[p]) groups_of_part[first + part_of(group)].push_back(group);
@@ -367,14 +367,14 @@ void TransferTable::divide(const RankClasses& classes) {
   }
 }
 
-void Beside::add(int transfer) {
+void OverlapCost::add(int transfer) {
   if (transfer < 0) return;
-  const Seconds own = table_->time(transfer, lane_);
+  const Seconds own = table_->time(transfer, rank_class_);
   time_ += own;
   cost_ += own * table_->slowdown(transfer);
 }
 
-Seconds Beside::cost(Seconds hidden) const {
+Seconds OverlapCost::cost(Seconds hidden) const {
   return time_ > Seconds(0.0) ? cost_ * (std::min(hidden, time_) / time_) : Seconds(0.0);
 }
 

@@ -39,7 +39,7 @@ class TransferTable {
                  RecipePointer recipe);
   /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
   /// counterpart.
-  int hop(int stage, bool back, Bytes activation, Seconds overhead);
+  int pipeline_p2p(int stage, bool back, Bytes activation, Seconds overhead);
 
   /// The same transfer of another stage's groups; -1 where these are not its groups some nodes further on.
   int repeated(int transfer, int stage);
@@ -48,8 +48,8 @@ class TransferTable {
   void take_least();
   /// Whether all transfers take all groups of all stages the same, so that the least is exact.
   [[nodiscard]] bool is_exact() const { return exact_; }
-  /// What a lane's ranks take for it, with nothing but the transfer itself on the links.
-  [[nodiscard]] Seconds time(int transfer, int lane) const;
+  /// What a rank class's ranks take for it, with nothing but the transfer itself on the links.
+  [[nodiscard]] Seconds time(int transfer, int rank_class) const;
   [[nodiscard]] double slowdown(int transfer) const { return transfers_[at_index(transfer)].slowdown; }
 
   /// The nodes on which everything moves, and who is where on these.
@@ -71,13 +71,13 @@ class TransferTable {
   [[nodiscard]] std::optional<DivisionKey> division_key() const;
   /// Whether some transfer has several parts.
   [[nodiscard]] bool divided() const;
-  /// By lane: those that have collectives inside layers with it, itself among them; empty where it is alone.
-  [[nodiscard]] std::vector<std::vector<int>> companions(std::size_t lanes) const;
+  /// By rank class: those that have collectives inside layers with it, itself among them; empty where it is alone.
+  [[nodiscard]] std::vector<std::vector<int>> lockstep_classes(std::size_t rank_classes) const;
   /// By stage: which passes have collectives inside layers that may meet other traffic. Two transfers may meet where
   /// they share a link and the ranks of both are not the same, or where one belongs to gradients and the other does
-  /// not. On one lane gradients cannot start before the first pass that makes them, and gathered weights are back
+  /// not. On one rank class gradients cannot start before the first pass that makes them, and gathered weights are back
   /// before the end of the first forward pass that needs them.
-  [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
+  [[nodiscard]] std::vector<Step::RankClass::SplitMode> meetings() const;
 
  private:
   using Groups = KnownTransfers::Groups;
@@ -129,9 +129,9 @@ class TransferTable {
 };
 
 /// Transfers that run beside kernels.
-class Beside {
+class OverlapCost {
  public:
-  Beside(const TransferTable& table, int lane) : table_(&table), lane_(lane) {}
+  OverlapCost(const TransferTable& table, int rank_class) : table_(&table), rank_class_(rank_class) {}
   /// -1 is none.
   void add(int transfer);
   [[nodiscard]] Seconds time() const { return time_; }
@@ -140,7 +140,7 @@ class Beside {
 
  private:
   const TransferTable* table_;
-  int lane_;
+  int rank_class_;
   Seconds time_, cost_;  ///< `cost_`: with all of them hidden
 };
 

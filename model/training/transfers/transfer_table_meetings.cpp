@@ -1,4 +1,4 @@
-// Which transfers may meet others, and which lanes wait for each other inside layers.
+// Which transfers may meet others, and which rank classes wait for each other inside layers.
 #include <algorithm>
 #include <boost/pending/disjoint_sets.hpp>
 #include <utility>
@@ -19,7 +19,7 @@ class LinkUsers {
       : topology_(topology), of_link_(static_cast<std::size_t>(topology.links()), {none, none}) {}
 
   void add(GroupKind kind, const Step::Transfer::Part& part) {
-    const int user = number_of(kind, part.lanes);
+    const int user = number_of(kind, part.rank_classes);
     visit_links(part.lowered, topology_, [&](const Flow&, LinkId crossed) {
       std::pair<int, int>& link = of_link_[at_index(crossed)];
       if (link.first == user || link.second == user) return;
@@ -36,34 +36,34 @@ class LinkUsers {
   }
 
   /// Which passes a part of a transfer inside layers cuts, once all users are known.
-  [[nodiscard]] Step::Lane::Cut cut_of(const Step::Transfer::Part& part, const Plan& plan) {
-    using Cut = Step::Lane::Cut;
-    const int own = number_of(GroupKind::tensor, part.lanes);
+  [[nodiscard]] Step::RankClass::SplitMode cut_of(const Step::Transfer::Part& part, const Plan& plan) {
+    using SplitMode = Step::RankClass::SplitMode;
+    const int own = number_of(GroupKind::tensor, part.rank_classes);
     const bool beside = plan.sync.overlap || plan.sync.gather_overlap;
     const bool all_along = plan.zero == 3 || synchronises_every_micro_batch(plan);
-    const Cut for_gradients = all_along ? Cut::all : beside ? Cut::ends : Cut::none;
+    const SplitMode for_gradients = all_along ? SplitMode::all : beside ? SplitMode::ends : SplitMode::none;
     const bool draws_routes = topology_.draws_routes();
-    Cut cut = Cut::none;
+    SplitMode cut = SplitMode::none;
     visit_links(part.lowered, topology_, [&](const Flow&, LinkId link) {
       // Collectives whose routes are drawn must be seen, even where they meet themselves alone.
-      if (draws_routes && link >= topology_.first_fabric_link()) cut = Cut::all;
+      if (draws_routes && link >= topology_.first_fabric_link()) cut = SplitMode::all;
       const auto [first, second] = of_link_[at_index(link)];
       for (const int other : {first, second}) {
         if (other == none || other == own) continue;
         const bool own_gradients = other >= 0 && is_of_parameters(users_[at_index(other)].first) &&
-                                   std::ranges::includes(users_[at_index(other)].second, part.lanes);
-        cut = std::max(cut, own_gradients ? for_gradients : Cut::all);
+                                   std::ranges::includes(users_[at_index(other)].second, part.rank_classes);
+        cut = std::max(cut, own_gradients ? for_gradients : SplitMode::all);
       }
     });
     return cut;
   }
 
  private:
-  using User = std::pair<GroupKind, std::vector<int>>;  // tensor for all groups inside layers; lanes
+  using User = std::pair<GroupKind, std::vector<int>>;  // tensor for all groups inside layers; rank classes
   static constexpr int none = -1, many = -2;
 
-  int number_of(GroupKind kind, const std::vector<int>& lanes) {
-    const User user{is_inside_layers(kind) ? GroupKind::tensor : kind, lanes};
+  int number_of(GroupKind kind, const std::vector<int>& rank_classes) {
+    const User user{is_inside_layers(kind) ? GroupKind::tensor : kind, rank_classes};
     const auto [number, is_new] = numbers_.try_emplace(user, static_cast<int>(users_.size()));
     if (is_new) users_.push_back(user);
     return number->second;
@@ -77,27 +77,30 @@ class LinkUsers {
 
 }  // namespace
 
-std::vector<std::vector<int>> TransferTable::companions(std::size_t lanes) const {
-  boost::disjoint_sets_with_storage<> sets(lanes);
+std::vector<std::vector<int>> TransferTable::lockstep_classes(std::size_t rank_classes) const {
+  boost::disjoint_sets_with_storage<> sets(rank_classes);
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     if (!is_inside_layers(entries_[i].key.kind)) continue;
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
-      for (const int lane : part.lanes) sets.union_set(at_index(part.lanes.front()), at_index(lane));
+      for (const int rank_class : part.rank_classes)
+        sets.union_set(at_index(part.rank_classes.front()), at_index(rank_class));
     }
   }
   std::map<std::size_t, std::vector<int>> together;
-  for (std::size_t lane = 0; lane < lanes; ++lane) together[sets.find_set(lane)].push_back(static_cast<int>(lane));
-  std::vector<std::vector<int>> companions(lanes);
+  for (std::size_t rank_class = 0; rank_class < rank_classes; ++rank_class)
+    together[sets.find_set(rank_class)].push_back(static_cast<int>(rank_class));
+  std::vector<std::vector<int>> lockstep_classes(rank_classes);
   for (const auto& [any, members] : together) {
-    for (const int lane : members) {
-      if (members.size() > 1) companions[at_index(lane)] = members;
+    for (const int rank_class : members) {
+      if (members.size() > 1) lockstep_classes[at_index(rank_class)] = members;
     }
   }
-  return companions;
+  return lockstep_classes;
 }
 
-std::vector<Step::Lane::Cut> TransferTable::meetings() const {
-  std::vector<Step::Lane::Cut> cuts(static_cast<std::size_t>(scenario_.plan.pipeline), Step::Lane::Cut::none);
+std::vector<Step::RankClass::SplitMode> TransferTable::meetings() const {
+  std::vector<Step::RankClass::SplitMode> cuts(static_cast<std::size_t>(scenario_.plan.pipeline),
+                                               Step::RankClass::SplitMode::none);
   const auto any_inside = [](const Groups* groups) { return is_inside_layers(groups->kind); };
   if (std::ranges::none_of(groupings_, any_inside)) return cuts;
   LinkUsers users(topology_);
@@ -110,7 +113,7 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
 
   for (const std::size_t i : seen) {
     if (!is_inside_layers(entries_[i].key.kind)) continue;
-    Step::Lane::Cut& cut = cuts[at_index(entries_[i].key.stage)];
+    Step::RankClass::SplitMode& cut = cuts[at_index(entries_[i].key.stage)];
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
       cut = std::max(cut, users.cut_of(part, scenario_.plan));
     }

@@ -112,7 +112,7 @@ void set_times_together(Parts& parts, const Topology& topology) {
   for (std::size_t p = 0; p < parts.size(); ++p) {
     for (std::size_t other = 0; other < parts.size(); ++other) {
       const Seconds longer = together.longer()[p][other];
-      if (longer > Seconds(0.0)) parts[p].links.meetings.push_back({parts[other].lanes.front(), longer});
+      if (longer > Seconds(0.0)) parts[p].links.meetings.push_back({parts[other].rank_classes.front(), longer});
     }
   }
 }
@@ -128,7 +128,7 @@ void set_time_beside(Parts& parts, std::size_t own, const Topology& topology,
   if (!part.links.meetings.empty() || !(time > part.uncontended)) return;
   const Seconds longer = (time - part.uncontended) / number(std::ranges::count(meets, true));
   for (std::size_t other = 0; other < parts.size(); ++other) {
-    if (meets[other]) part.links.meetings.push_back({parts[other].lanes.front(), longer});
+    if (meets[other]) part.links.meetings.push_back({parts[other].rank_classes.front(), longer});
   }
 }
 
@@ -144,7 +144,7 @@ void set_times(Parts& parts, int among, const Topology& topology, std::span<cons
   for (std::size_t p = 0; p < parts.size(); ++p) {
     LinkShare& links = parts[p].links;
     links.among = among;
-    links.number = parts[p].lanes.front();  // which no other part of these groups has
+    links.number = parts[p].rank_classes.front();  // which no other part of these groups has
     parts[p].uncontended = uncontended_time(parts[p].lowered, topology, background);
     if (background.empty() || !meets(parts[p].lowered, disturbed, topology)) continue;
     set_time_beside(parts, p, topology, background);

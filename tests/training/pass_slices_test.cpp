@@ -1,5 +1,5 @@
 // A layer's pass cut where its collectives are: moments and work by hand.
-#include "model/training/graph/pieces.hpp"
+#include "model/training/graph/pass_slices.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 
 #include "tests/catch.hpp"
@@ -9,19 +9,19 @@ using namespace foretrain;
 
 namespace {
 
-/// "work:transfers" of each piece but the host's, those with a "|" beside their work: "2: 2.4|7 2: 3:5".
-std::string told(const Stretch::Part& part) {
-  std::vector<Piece> pieces =
-      pieces_of({test::compute(((part.again + part.own) * (part.to - part.from)).value()), {part}});
-  CHECK(pieces.back().work == Seconds(0.0));
-  pieces.pop_back();
+/// "work:transfers" of each slice but the host's, those with a "|" beside their work: "2: 2.4|7 2: 3:5".
+std::string told(const PassCost::Part& part) {
+  std::vector<PassSlice> slices =
+      slices_of({test::compute(((part.again + part.own) * (part.to - part.from)).value()), {part}});
+  CHECK(slices.back().work == Seconds(0.0));
+  slices.pop_back();
   std::string text;
-  for (const Piece& piece : pieces) {
-    std::string work = std::to_string(std::round(piece.work.value() * 1000.0) / 1000.0);
+  for (const PassSlice& slice : slices) {
+    std::string work = std::to_string(std::round(slice.work.value() * 1000.0) / 1000.0);
     work.erase(work.find_last_not_of('0') + 1);
     if (work.back() == '.') work.pop_back();
-    text += (text.empty() ? "" : " ") + work + (piece.beside ? "|" : ":");
-    for (const int transfer : piece.transfers) text += std::to_string(transfer);
+    text += (text.empty() ? "" : " ") + work + (slice.beside ? "|" : ":");
+    for (const int transfer : slice.transfers) text += std::to_string(transfer);
   }
   return text;
 }
@@ -89,15 +89,15 @@ TEST_CASE("Of a pass's kernels those that no product's collective takes may run 
 }
 
 TEST_CASE("Dispatch runs ahead of kernels, collectives and copies together") {
-  PassCost cost;
+  LayerPassCost cost;
   cost.kernels = Seconds(3.0);
   cost.exposed = Seconds(1.0);
   cost.exposed_copies = Seconds(2.0);
   cost.dispatch = Seconds(6.0);
-  CHECK(cost.segment().host.value() == 0.0);
-  CHECK(cost.segment().total().value() == Approx(6.0));
+  CHECK(cost.time_breakdown().host.value() == 0.0);
+  CHECK(cost.time_breakdown().total().value() == Approx(6.0));
   cost.dispatch = Seconds(10.0);
-  CHECK(cost.segment().host.value() == Approx(4.0));
+  CHECK(cost.time_breakdown().host.value() == Approx(4.0));
   // Copies are no collectives of the step.
-  CHECK(cost.segment().exposed.value() == Approx(1.0));
+  CHECK(cost.time_breakdown().exposed.value() == Approx(1.0));
 }
