@@ -88,7 +88,7 @@ TEST_CASE("Launched one by one, each kernel takes what a call in a loop does") {
   CHECK(stream - graph == Approx(4.0 * m.calibration.host.loop_call_us));
   // A framework's operator is called once, whatever it launches.
   const auto norm = [&](Launched launch) {
-    Operator op{"norm", Streaming{StreamingKind::reduction, 1.0_MB, 1.0_MB}, Precision::fp32, 2};
+    Operator op{"norm", Streaming{StreamingKind::reduction, 1.0_MB, 1.0_MB, {}}, Precision::fp32, 2};
     return microseconds({op, 1, {.launch = launch}}, m);
   };
   CHECK(norm(Launched::stream) - norm(Launched::graph) == Approx(m.calibration.host.framework_call_us));

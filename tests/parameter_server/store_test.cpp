@@ -54,7 +54,7 @@ TEST_CASE("groups hold every parameter and every pass, and at most sixteen of th
   }
   CHECK(parameters == Approx(built.model.parameters));  // VGG-16: 138,357,544
   const Seconds passes = built.store.compute().total();
-  const Step::Chunk& chunk = built.step.lanes.front().chunks.front();
+  const Step::Chunk& chunk = built.step.rank_classes.front().chunks.front();
   CHECK(passes.value() == Approx((chunk.both_ways()).value()).epsilon(0.02));
 }
 
