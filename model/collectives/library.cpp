@@ -194,9 +194,9 @@ Seconds Library::set_up(int peers) const {
 
 Seconds Library::exchange_between_nodes(Bytes message, int peers) const {
   if (is_early()) return set_up(peers);
-  const double rotating_root = std::max(peers - (batch - 1), 0) * std::min(1.0, message / piece);
+  const double in_turn = std::max(peers - (batch - 1), 0) * std::min(1.0, message / piece);
   const int batches = peers / batch;
-  return microseconds(constants_.peer_us) * std::max<double>(rotating_root, batches);
+  return microseconds(constants_.peer_us) * std::max<double>(in_turn, batches);
 }
 
 Seconds Library::messages(Bytes size, int peers) const {

@@ -101,12 +101,12 @@ KernelTime implicit_time(const Convolution& work, Precision precision, Bytes tra
   const ConvolutionConstants& constants = calibration.convolution;
   const bool tensor = uses_tensor_cores(gpu, precision);
   Gemm gemm = implicit_product(work, precision, tensor, traffic);
-  const bool rotating_root = gpu.compute_capability < separate_integer_units_since || shares_issue_slots(gpu);
+  const bool in_turn = gpu.compute_capability < separate_integer_units_since || shares_issue_slots(gpu);
   if (tensor) {
     gemm.speed = gathering_speed(precision, gpu, constants);
     gemm.exposed_share = constants.exposed_share;
   }
-  if (!tensor && rotating_root) gemm.address_instructions = constants.address_instructions;
+  if (!tensor && in_turn) gemm.address_instructions = constants.address_instructions;
   gemm.narrow_tiles = true;
   // cuDNN divides the sums of weight gradients alone (cudnnConvolutionBwdFilterAlgo_t has algorithms with atomics).
   gemm.whole_sums = !tensor && work.pass != ConvolutionPass::weight_gradient;

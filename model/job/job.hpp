@@ -65,8 +65,8 @@ enum class Detail {
 Result result_of(const Job& job, const Executor& execute, Detail detail = Detail::numbers);
 
 /// Adds what follows from a scenario and the numbers of its result: uncertainty, the bill, whether it fits; and, beyond
-/// numbers, what would make it fit, settings, framework's, and what the result depends on: what has been read since the
-/// caller's Reading began, which is to begin before the job.
+/// numbers, what would make it fit, settings, traits, and what the result depends on: what has been read since the
+/// caller's ReadScope began, which is to begin before the job.
 void finish(const Scenario& scenario, Detail detail, Result& result);
 
 /// What was predicted, in words: the scenario's resolved settings, and which of them it does not say itself.

@@ -109,6 +109,8 @@ class Remedies {
   }
 
   bool sharded(int zero, int replicas) {
+    const Plan& plan = scenario_.plan;
+    if (zero == plan.zero && replicas == plan.data && plan.shard == 0) return false;  // recomputation alone
     for (const Recompute recompute : {train_.recompute, Recompute::full}) {
       Scenario s = scenario_;
       TrainWorkload t = train_;

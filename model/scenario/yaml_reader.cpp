@@ -115,8 +115,13 @@ void MappingReader::require_companion(const keys::Key& key, const Field& value) 
     value.fail_if(!there, "this means nothing without {0}", "{0} beside it, or leave the key out", name);
   } else {
     const std::string own = !stated ? keys::usual_value(*other->key) : stated->is_scalar() ? stated->text() : "";
+    // Of a word that is none, its own reader complains.
+    const auto allows = [&](const keys::Form& form) {
+      return form.words.empty() || std::ranges::find(form.words, own) != form.words.end();
+    };
+    const bool known = std::ranges::any_of(other->key->value.forms(), allows);
     const std::string words = or_list(other->words);
-    value.fail_if(!own.empty() && !other->suits(own), "this means nothing with {0}: {1}",
+    value.fail_if(known && !own.empty() && !other->suits(own), "this means nothing with {0}: {1}",
                   "{0}: {2}, or leave the key out", name, own, words);
   }
 }

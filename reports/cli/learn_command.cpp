@@ -198,8 +198,9 @@ void add_learn(CLI::App& app, ExitStatus& status) {
   add_text(command, "TABLE", options.table, "RUNS.csv|SCENARIO",
            "a table of measured steps, as for `validate --cases`; with --next, a scenario or a table of plans")
       ->required();
-  CLI::Option* output = add_text(command, "-o,--output", options.output, "PROFILE.yaml",
-                                 "write the settings profile, for plan.framework and --stack");
+  CLI::Option* output =
+      add_text(command, "-o,--output", options.output, "PROFILE.yaml",
+               "write the settings profile, for plan.framework and --stack (required without --next or --json)");
   add_text(command, "--base", options.base, "FRAMEWORK",
            "framework whose settings apply where the runs determine none (default: each run's own)");
   add_next(command, *output, options.next);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <exception>
@@ -11,6 +12,7 @@
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
+#include "model/parallelism/layout.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -157,11 +159,8 @@ double steadiness(const CauseRow& row, const std::optional<double>& varies) {
 
 std::string command_of(const CauseRow& row, const Scenario& scenario) {
   std::string command(row.command);
-  const std::string mark = "{bucket}";
-  const std::string bytes = fmt::format("{:.0f}", scenario.plan.sync.bucket.value());
-  for (std::size_t at = command.find(mark); at != std::string::npos; at = command.find(mark)) {
-    command.replace(at, mark.size(), bytes);
-  }
+  boost::replace_all(command, "{bucket}", fmt::format("{:.0f}", scenario.plan.sync.bucket.value()));
+  boost::replace_all(command, "{gpus}", std::to_string(plan_gpus(scenario.plan, scenario.cluster)));
   return command;
 }
 
@@ -247,8 +246,8 @@ StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, Seco
       std::max(std::log(std::max(1.0, diagnosis.high / diagnosis.low)) / (2.0 * ninth), least_deviation);
   double odds_of_causes = 0.0;
   for (const CauseRow& row : cause_rows) odds_of_causes += row.odds;
-  diagnosis.none = odds_of_causes * bell(std::log(measured / diagnosis.expected) / deviation);
-  double all = diagnosis.none;
+  const auto deviations = [&](Seconds step) { return std::log(measured / step) / deviation; };
+  double nearest = std::abs(deviations(diagnosis.expected));
   for (const CauseRow& row : cause_rows) {
     if (measured <= diagnosis.expected) break;
     std::optional<StepCause> cause = causes.explained_by(row);
@@ -256,15 +255,21 @@ StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, Seco
     cause->explained = (cause->step - diagnosis.expected) / (measured - diagnosis.expected);
     cause->command = command_of(row, scenario);
     cause->look_at = row.look_at;
-    cause->likelihood = row.odds * usual_size(row, cause->share) * steadiness(row, varies) *
-                        bell(std::log(measured / cause->step) / deviation);
-    all += cause->likelihood;
+    cause->likelihood = row.odds * usual_size(row, cause->share) * steadiness(row, varies);
+    nearest = std::min(nearest, std::abs(deviations(cause->step)));
     diagnosis.causes.push_back(std::move(*cause));
   }
+  // Over that of the nearest: far from all of them each by itself would be zero.
+  const auto fit = [&](Seconds step) {
+    return std::exp(0.5 * (nearest + deviations(step)) * (nearest - deviations(step)));
+  };
+  diagnosis.none = odds_of_causes * fit(diagnosis.expected);
+  double all = diagnosis.none;
+  for (StepCause& cause : diagnosis.causes) all += cause.likelihood *= fit(cause.step);
   diagnosis.none /= all;
   for (StepCause& cause : diagnosis.causes) cause.likelihood /= all;
   std::ranges::stable_sort(diagnosis.causes, std::ranges::greater{}, &StepCause::likelihood);
-  diagnosis.changes = best_changes(diagnosis, scenario, result, reload, fidelity);
+  if (measured >= diagnosis.low) diagnosis.changes = best_changes(diagnosis, scenario, result, reload, fidelity);
   return diagnosis;
 }
 

@@ -8,6 +8,7 @@
 #include "model/base/format.hpp"
 #include "reports/diagnose/diagnosis.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/goodput_report.hpp"
 
 namespace foretrain {
 
@@ -27,7 +28,7 @@ std::string verdict_of(const StepDiagnosis& d) {
 }
 
 std::string causes_text(const StepDiagnosis& d, std::size_t shown) {
-  TextTable table("rllrrr", {"", "cause", "size", "step", "explains", "likelihood"});
+  TextTable table("rllrrr", {"", "cause", "severity", "step", "explains", "likelihood"});
   for (std::size_t i = 0; i < shown; ++i) {
     const StepCause& cause = d.causes[i];
     table.add_row({std::to_string(i + 1), cause.name, cause.size, format_seconds(cause.step),
@@ -56,21 +57,21 @@ std::string commands_text(const StepDiagnosis& d, std::size_t shown) {
 std::string to_text(const StepDiagnosis& d) {
   std::string text = fmt::format("{}\n", d.scenario);
   TextTable table("ll");
-  table.add_row({"Expected", fmt::format("{}, 90 % interval {}–{}", format_seconds(d.expected), format_seconds(d.low),
-                                         format_seconds(d.high))});
+  table.add_row({"Expected", fmt::format("{} {}", format_seconds(d.expected),
+                                         interval(format_seconds(d.low), format_seconds(d.high)))});
   table.add_row({"Measured", fmt::format("{}, {}", format_seconds(d.measured), verdict_of(d))});
   if (!d.source.empty()) table.add_row({"", d.source});
   text += table.text(page_indent);
   std::size_t shown = std::min(shown_causes, d.causes.size());
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
-    text += "\nSingle causes, each predicted at the size that fits best\n" + causes_text(d, shown);
+    text += "\nSingle causes, each at its best-fitting severity\n" + causes_text(d, shown);
     text += "\nTell them apart\n" + commands_text(d, shown);
   }
   if (!d.changes.empty()) {
     const bool slow = d.measured > d.high && shown > 0;
-    text += slow ? fmt::format("\nSame training, what buys most if it is {}\n", d.causes.front().name)
-                 : "\nSame training, what buys most\n";
+    text += slow ? fmt::format("\nLargest speed-ups if the cause is {}\n", d.causes.front().name)
+                 : "\nLargest speed-ups of the same training\n";
     TextTable changes("lrr", {"change", "speed-up", "step time"});
     for (const StepChange& change : d.changes) {
       changes.add_row({change.name, signed_percent(change.speedup - 1.0), format_seconds(change.step)});

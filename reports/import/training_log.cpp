@@ -64,7 +64,8 @@ std::optional<LogNumber> figure_in(std::string_view text) {
     const bool thousands = text[end] == ',' && is_digit(end + 1) && is_digit(end + 2) && is_digit(end + 3) &&
                            !is_digit(end + 4) && digits.find('.') == std::string::npos;
     if (thousands) continue;
-    const bool sign = (text[end] == '-' || text[end] == '+') && !digits.empty() && to_lower(digits).back() == 'e';
+    const bool sign =
+        (text[end] == '-' || text[end] == '+') && !digits.empty() && (digits.back() == 'e' || digits.back() == 'E');
     if (!is_digit(end) && text[end] != '.' && text[end] != 'e' && text[end] != 'E' && !sign) break;
     digits += text[end];
   }
@@ -80,6 +81,8 @@ std::optional<LogNumber> figure_in(std::string_view text) {
   }
   return figure;
 }
+
+constexpr double least_figure = 1e-9, largest_figure = 1e18;  ///< of seconds, rates and bytes that can be
 
 using Figures = std::map<LogQuantity, double>;
 
@@ -121,7 +124,7 @@ class LogReader {
       number_ = value;
       return;
     }
-    if (!(value > 0.0)) return;
+    if (!(value > least_figure && value < largest_figure)) return;
     if (row.quantity == LogQuantity::memory) {
       memory_ = std::max(value, memory_.value_or(0.0));
     } else if (row.quantity == LogQuantity::part_of_time && parts_.insert(row.text).second) {

@@ -47,7 +47,7 @@ struct LoggedRun {
   std::optional<double> memory;                             ///< reserved on the GPU of the log, at most, in bytes
   std::string scenario;                                     ///< of scenario_at_head(), where it is asked for
 
-  /// "48 steps, warm-up of 2 left out, spread 1.2 %".
+  /// "48 steps (2 warm-up left out), quartiles 1.2 % apart".
   [[nodiscard]] std::string text() const;
 };
 

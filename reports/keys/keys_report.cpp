@@ -12,6 +12,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key_tree.hpp"
+#include "model/scenario/yaml_reader.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -279,6 +280,9 @@ std::optional<std::string> key_help(std::string_view key) {
   const auto last = select(placed_keys(Repeats::left_out),
                            [&](const std::string& other) { return other == path || last_word(other) == path; });
   if (!last.empty()) return pages_of(last);
+  for (const keys::AcceptedName& name : keys::accepted_names()) {
+    if (path == join_path(name.mapping, name.theirs)) return key_help(join_path(name.mapping, name.ours));
+  }
   const auto ours = keys::our_name(key);
   if (!ours) return std::nullopt;
   const auto page = key_help(key_in(*ours));

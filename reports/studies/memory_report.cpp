@@ -110,7 +110,8 @@ std::string to_text(const MemoryReport& report) {
   text += fmt::format("Peak at: {}\n\nPeak memory per phase\n{}\n", when(timeline.moments[timeline.peak]),
                       phase_table(timeline));
   if (report.largest_micro_batch > 0) {
-    text += fmt::format("Largest micro-batch that fits: {} (now {})\n", report.largest_micro_batch, report.micro_batch);
+    text += fmt::format("Largest micro-batch in memory: {} (now {}), with as many micro-batches\n",
+                        report.largest_micro_batch, report.micro_batch);
   } else {
     text += fmt::format("No micro-batch fits (now {})\n", report.micro_batch);
   }

@@ -82,9 +82,10 @@ std::string changes_text(const Result& plan, const Result& own) {
   for (const Setting& setting : plan.settings) {
     const auto known = std::ranges::find_if(
         own.settings, [&](const Setting& other) { return other.line == setting.line && other.name == setting.name; });
-    if (known == own.settings.end() || setting.name.empty() || known->value == setting.value) continue;
+    const std::string before = known == own.settings.end() ? "none" : known->value;
+    if (setting.name.empty() || before == setting.value) continue;
     text += fmt::format("{}{}{} {} (was {})", text.empty() ? "" : " · ",
-                        setting.line == "Gradients" ? "gradients " : "", setting.name, setting.value, known->value);
+                        setting.line == "Gradients" ? "gradients " : "", setting.name, setting.value, before);
   }
   return text.empty() ? "none" : text;
 }
@@ -97,7 +98,8 @@ std::string own_plan_text(const PlanReport& report) {
   std::string text = format_seconds(own.time()) + interval_of(own);
   text += fmt::format("; the best plan is {:.3g} times as fast", faster);
   if (!own.train()->memory.fits()) text = "does not fit; " + text;
-  return labelled("Your scenario", text) + labelled("Changes", changes_text(best, own));
+  return labelled("Your scenario", text) + labelled("Changes", changes_text(best, own)) +
+         labelled("All keys", "--command");
 }
 
 /// The command that predicts the plan.

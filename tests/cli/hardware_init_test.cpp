@@ -11,7 +11,7 @@ TEST_CASE("A machine of one's own is written, drawn, planned for and predicted")
                                          "--nics", "2", "--nic-bandwidth", "100 Gbit/s", "-o", node});
   INFO(init.errors);
   REQUIRE(init.status == 0);
-  check_has(text_of(node), {"nic_bandwidth: 100 Gbit/s ", "# The line rate of one network card, in one direction."});
+  check_has(text_of(node), {"nic_bandwidth: 100 Gbit/s ", "# Line rate per NIC and direction."});
   // Two GPUs and a card on each of two switches.
   CHECK_THAT(output_of({"plot", "topology", node, "-o", folder.file("node.svg")}),
              Catch::Contains("  cpu0\n  ├─ plx0           pcie4-x16, 26.0 GB/s\n  │  ├─ gpu0, gpu1  "));

@@ -52,7 +52,7 @@ TEST_CASE("The jobs of an array run the shards of a sweep, twice, and merged the
   for (const int i : {1, 2, 3}) {
     const FilterResult again = run_job(array.output, i);
     CHECK(again.status == 0);
-    CHECK_THAT(again.errors, Catch::Contains(i == 1 ? "3 rows are there" : "2 rows are there"));
+    CHECK_THAT(again.errors, Catch::Contains(i == 1 ? "3 rows kept" : "2 rows kept"));
   }
   CHECK(text_of(sweep.file("out.1-of-3.sqlite")) == before);
   output_of({"sweep", "merge", sweep.file("out.csv")});

@@ -100,7 +100,7 @@ TEST_CASE("Shards share the rows out, cannot overwrite each other, and make the 
   // The merged database is that of the whole sweep, which finds everything there.
   const FilterResult nothing_left = sweep_to(folder.file("all.sqlite"));
   CHECK(nothing_left.status == 0);
-  CHECK_THAT(nothing_left.errors, Catch::Contains("6 rows are there"));
+  CHECK_THAT(nothing_left.errors, Catch::Contains("6 rows kept"));
   output_of({"sweep", "merge", folder.file("one.csv"), folder.file("all.sqlite"), "--where", "size > 1e8", "--sort",
              "-time_s", "--top", "1"});
   CHECK(column(table_in(folder.file("one.csv")), "case") == std::vector<std::string>{all[5]});

@@ -83,7 +83,7 @@ TEST_CASE("Anchored by a step of its model, a case is slower by what it computes
   CHECK(report["cases"][1]["case"] == "d");
   CHECK(report["groups"]["ring"]["factor"].get<double>() == Approx(1.0).epsilon(0.001));
   CHECK_THAT(run_program({"validate", "--cases", cases, "--anchor", "1"}).output,
-             Catch::Contains("× 1.99") && Catch::Contains("1 case was spent on one factor per group"));
+             Catch::Contains("× 1.99") && Catch::Contains("Scale factors of 1 case, one per group"));
 }
 
 TEST_CASE("The scatter plot is drawn, twice the same") {

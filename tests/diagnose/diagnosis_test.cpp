@@ -89,7 +89,7 @@ TEST_CASE("a cause that is stated by overrides is among the first, with its size
 TEST_CASE("a resource that is slower than stated is among the first, with its speed") {
   const Scenario whole = reload_of(between_nodes)({});
   check_found(between_nodes, step_of(with_speed(whole, "GPU compute", 0.7)), "GPU clock lowered", 0.7);
-  check_found(between_nodes, step_of(with_speed(whole, "network bandwidth", 0.2)), "thin uplink, other traffic", 0.2);
+  check_found(between_nodes, step_of(with_speed(whole, "network bandwidth", 0.2)), "congested or slow uplink", 0.2);
   const Scenario launched = reload_of(small_batches)({});
   check_found(small_batches, step_of(with_speed(launched, "kernel dispatch on the CPU", 0.5)), "host-bound launches",
               0.5);

@@ -30,7 +30,7 @@ TEST_CASE("Every machine of the catalogue comes back as a commented file that de
     const std::string text = own_node({.like = name});
     // Two nodes that are equal in all but where their figures come from are predicted alike.
     CHECK(read_text(text) == of_catalogue(name));
-    CHECK_THAT(text, Catch::Contains("# How many GPUs the machine has."));
+    CHECK_THAT(text, Catch::Contains("# GPUs per node."));
     CHECK_THAT(text, Catch::Contains("#   cpu0"));
   }
 }

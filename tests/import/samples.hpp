@@ -22,7 +22,7 @@ namespace foretrain::test {
 struct ImportSample {
   std::string_view importer, file;
 };
-inline constexpr std::array<ImportSample, 30> import_samples = {
+inline constexpr std::array<ImportSample, 31> import_samples = {
     {{"nccl-topology", "nccl_topology_hgx_h100.xml"},
      {"nccl-topology", "nccl_topology_v100.xml"},
      {"nccl-topology", "nccl_topology_virtual.xml"},
@@ -52,7 +52,8 @@ inline constexpr std::array<ImportSample, 30> import_samples = {
      {"accelerate", "accelerate_fsdp.yaml"},
      {"accelerate", "accelerate_deepspeed.yaml"},
      {"accelerate", "accelerate_hsdp.yaml"},
-     {"accelerate", "accelerate_one.yaml"}}};
+     {"accelerate", "accelerate_one.yaml"},
+     {"log", "log_megatron.txt"}}};
 
 /// The sample's bytes, called after the file without its folder.
 inline ImportInput input_of(const ImportSample& sample) {

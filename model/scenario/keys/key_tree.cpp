@@ -320,7 +320,8 @@ std::string usual_value(const Key& key) {
 
 bool Companion::suits(std::string_view value) const {
   if (!words.empty()) return std::ranges::find(words, value) != words.end();
-  return !value.empty() && value != "0" && value != "1" && value != "false";
+  const bool is_none = value == "1" && usual_value(*key) == "1";  // experts
+  return !value.empty() && value != "0" && !is_none && value != "false";
 }
 
 std::optional<Companion> companion_of(const Key& key, std::span<const Key* const> known) {

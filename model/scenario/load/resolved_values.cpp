@@ -187,7 +187,9 @@ class Resolver {
     const bool trains = train != nullptr;
     const bool exchanges = std::holds_alternative<CollectiveWorkload>(scenario_.workload);
     if (path == "plan.execution") return !trains && !exchanges;
-    // Frameworks have something for all trainings to which such a key means something.
+    // Few frameworks decide these.
+    if (path == "plan.zero" || path == "plan.sync.algorithm") return trains && replicas_of(plan) > 1;
+    // Frameworks have something for all trainings to which any other such key means something.
     if (key.framework != nullptr || (mapping.path == "plan" && !trains)) return false;
     if (mapping.path == "cluster" && !scenario_.cluster.groups.empty()) {
       return !path.starts_with("cluster.node") && path != "cluster.gpus_per_node";

@@ -41,15 +41,15 @@ StepGraphBuilder::PerClass StepGraphBuilder::add_transfer(int stage, int transfe
       needs.insert(needs.end(), own.begin(), own.end());
     }
     const ResourceId stream = stream_of(parts[p].rank_classes, traffic);
-    const bool rotating_root = traffic == Traffic::gradients;
+    const bool in_turn = traffic == Traffic::gradients;
     // A rank class's collectives of gradients follow each other, whatever their ranks.
     for (const int rank_class : parts[p].rank_classes) {
       const auto [last, last_stream] = last_gradients_[at_index(rank_class)];
-      if (rotating_root && last_stream != stream) needs.push_back(last);
+      if (in_turn && last_stream != stream) needs.push_back(last);
     }
     const TaskId task = add(blocks_.transfers[at_index(transfer)][p], stream, std::move(needs), micro_batch);
     for (const int rank_class : parts[p].rank_classes) {
-      if (rotating_root) last_gradients_[at_index(rank_class)] = {task, stream};
+      if (in_turn) last_gradients_[at_index(rank_class)] = {task, stream};
     }
     result_.transfers.push_back({task, transfer, p});
     for (const int rank_class : parts[p].rank_classes) tasks[index_of(rank_class)] = task;

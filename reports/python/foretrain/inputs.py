@@ -76,7 +76,7 @@ class GivenFiles:
     def overrides(self, changes: Mapping[str, Any] | None, stack: GivenStack | None) -> list[str]:
         """Those of ``set=`` and ``stack=``, as of ``--set`` and ``--stack``."""
         file = self.stack(stack)
-        return overrides_of(changes) + ([] if file is None else [_foretrain.stack_override(file)])
+        return overrides_of(changes) + ([] if file is None else ["--stack " + _foretrain.stack_override(file)])
 
 
 def value_text(value: Any) -> str:
