@@ -65,7 +65,7 @@ enum class Detail {
 Result result_of(const Job& job, const Executor& execute, Detail detail = Detail::numbers);
 
 /// Adds what follows from a scenario and the numbers of its result: uncertainty, the bill, whether it fits; and, beyond
-/// numbers, what would make it fit, settings, traits, and what the result depends on: what has been read since the
+/// numbers, what would make it fit, framework settings, and what the result depends on: what has been read since the
 /// caller's ReadScope began, which is to begin before the job.
 void finish(const Scenario& scenario, Detail detail, Result& result);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -96,10 +97,11 @@ std::string own_plan_text(const PlanReport& report) {
   const Result &own = *report.own, &best = report.ranked.front().result;
   const double faster = best.train()->samples_per_second / own.train()->samples_per_second;
   std::string text = format_seconds(own.time()) + interval_of(own);
-  text += fmt::format("; the best plan is {:.3g} times as fast", faster);
+  const bool as_fast = std::abs(faster - 1.0) < 0.005;
+  text += as_fast ? "; as fast as the best plan" : fmt::format("; the best plan is {:.3g} times as fast", faster);
   if (!own.train()->memory.fits()) text = "does not fit; " + text;
   return labelled("Your scenario", text) + labelled("Changes", changes_text(best, own)) +
-         labelled("All keys", "--command");
+         (report.with_command ? "" : labelled("All keys", "--command"));
 }
 
 /// The command that predicts the plan.

@@ -164,7 +164,7 @@ struct Step {
   struct Chunk {
     /// Backward passes with recomputation; those in two parts or in pairs only where the schedule has them.
     PerPass<PassCost> passes;
-    /// In order of readiness; their passes add up to the backward pass, or to that of weights alone where the
+    /// In order of readiness; their `backward` add up to the backward pass, or to that of weights alone where the
     /// step's last pass of the chunk is one.
     std::vector<GradientBucket> buckets;
     std::vector<ShardedUnit> units;     ///< only with ZeRO-3
