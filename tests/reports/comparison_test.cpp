@@ -74,9 +74,9 @@ TEST_CASE("Parts that differ by a thousandth of a sample's time are told, equal 
   // Of 10 s for a sample: 0.012 s more or less computing, 0.009 s less communication.
   result.train()->breakdown.exposed_communication -= Seconds(8.0 * 0.009);
   result.train()->breakdown.compute += Seconds(8.0 * 0.012);
-  CHECK_THAT(comparison_text({step_of_eight_samples(), result}), Catch::EndsWith("compute +0.1\n  %.\n"));
+  CHECK_THAT(comparison_text({step_of_eight_samples(), result}), Catch::EndsWith("compute +0.1 %.\n"));
   result.train()->breakdown.compute -= Seconds(8.0 * 0.024);
-  CHECK_THAT(comparison_text({step_of_eight_samples(), result}), Catch::EndsWith("compute -0.1\n  %.\n"));
+  CHECK_THAT(comparison_text({step_of_eight_samples(), result}), Catch::EndsWith("compute -0.1 %.\n"));
 }
 
 }  // namespace foretrain::test

@@ -69,6 +69,7 @@ std::vector<std::string> trait_lines(std::size_t changed) {
     std::string joined;
     for (std::string cell; cells >> cell;) joined += (joined.empty() ? "" : " ") + cell;
     if (joined.starts_with("plan.") || joined.starts_with("workload.train.")) lines.push_back(joined);
+    if (joined == "mine" && !lines.empty()) lines.back() += " mine";  // a setting's source
   }
   return lines;
 }
@@ -83,9 +84,9 @@ TEST_CASE("A trait that changes in a trainer's file changes its own line and no 
     const std::vector<std::string> after = trait_lines(changed);
     REQUIRE(after.size() == before.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
-      const bool own = before[i].starts_with(fmt::format("{} {} ", key, value));
-      CHECK(after[i] == (own ? fmt::format("{} {} framework mine", key, other) : before[i]));
+      const bool own = before[i].starts_with(fmt::format("{} = {} ", key, value));
+      CHECK(after[i] == (own ? fmt::format("{} = {} (framework) mine", key, other) : before[i]));
     }
-    CHECK(std::ranges::count(before, fmt::format("{} {} framework mine", key, value)) == 1);
+    CHECK(std::ranges::count(before, fmt::format("{} = {} (framework) mine", key, value)) == 1);
   }
 }
