@@ -20,7 +20,7 @@ Bytes l2_of_rows(const Gpu& gpu) {
   return divided ? 0.5 * gpu.l2_cache : gpu.l2_cache;
 }
 
-// Of what an operator reads, the part in the L2. Repeated, it finds what is left of all that it read and wrote.
+// The bytes of an operator's reads that are in the L2. A repeated operator finds the remainder of all its traffic.
 Bytes kept(const Streaming& work, const Gpu& gpu) {
   if (!work.repeated || !(work.read > Bytes(0.0))) return kept(work.read, gpu.l2_cache);
   const Bytes all = work.read + work.written;

@@ -121,15 +121,4 @@ Result estimate(const Scenario& scenario) {
   return result;
 }
 
-Seconds estimated_time(const Scenario& scenario) {
-  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
-  const std::unique_ptr<Job> job = make_job(scenario, Fidelity::estimate);
-  const Topology& topology = job->topology();
-  if ((train != nullptr && train->loader) || topology.draws_routes()) return estimate(scenario).time();
-  const Executor execute = [&](const TaskGraph& graph) {
-    return run_uncontended(graph, topology, topology, scenario.background);
-  };
-  return job->time(execute(job->graph()), execute);
-}
-
 }  // namespace foretrain

@@ -32,10 +32,6 @@ class Job {
   /// What an execution of graph() says. `execute` runs what depends on its times: the input pipeline of a training
   /// step, which waits for the step.
   [[nodiscard]] virtual Result read(const Execution& execution, const Executor& execute) const = 0;
-  /// The time of that result, without the rest where this is quicker.
-  [[nodiscard]] virtual Seconds time(const Execution& execution, const Executor& execute) const {
-    return read(execution, execute).time();
-  }
 
  protected:
   Job(const Scenario& scenario, Fidelity fidelity)
@@ -78,7 +74,5 @@ std::vector<Constant> provenance_of(const Scenario& scenario);
 
 /// The numbers of the graph over an uncontended network.
 Result estimate(const Scenario& scenario);
-/// Their time alone.
-Seconds estimated_time(const Scenario& scenario);
 
 }  // namespace foretrain

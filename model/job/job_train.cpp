@@ -129,11 +129,6 @@ class TrainJob final : public Job {
     return result;
   }
 
-  [[nodiscard]] Seconds time(const Execution& execution, const Executor& execute) const override {
-    if (scenario_.cluster.jitter) return Job::time(execution, execute);
-    return step_time(step_, execution.makespan, loader_interval_beside(execution.makespan, execute));
-  }
-
  private:
   /// Where a simulation has many flows, some forty of them are estimates, against that of the step without chance.
   [[nodiscard]] std::vector<Seconds> draw_steps(const Jitter& jitter, Seconds step, const Executor& execute) const {

@@ -92,7 +92,7 @@ TEST_CASE("auto in a scenario asks the same search") {
              Catch::Contains("Step time"));
 }
 
-TEST_CASE("explain, timeline and memory ask for what is left to auto as predict does, and print the same step") {
+TEST_CASE("explain, timeline and memory resolve auto as predict does, and print the same step") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", named_training);
   const std::vector<std::string> open = {"--set", "plan.tensor=auto", "--set", "workload.train.micro_batch=auto"};
