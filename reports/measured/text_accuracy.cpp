@@ -15,7 +15,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::size_t most_names = 12;
+constexpr std::size_t most_names = 10;
 
 std::vector<std::string> statistics_cells(const std::string& name, const ErrorStatistics& s) {
   if (s.n == 0) return {name, "0"};
@@ -55,15 +55,28 @@ std::string anchor_section(const AccuracyReport& report) {
   return text + "\n";
 }
 
-/// What went wrong, each reason once, with the cases that it befell.
+/// A message that begins with "file:line:column: " without its line and column, which go into `place`.
+std::string without_place(const std::string& message, std::string& place) {
+  const std::size_t end = message.find(": ");
+  const std::size_t column = message.rfind(':', end == std::string::npos ? end : end - 1);
+  const std::size_t line = column == 0 || column == std::string::npos ? column : message.rfind(':', column - 1);
+  if (end == std::string::npos || line == std::string::npos || line + 1 >= column) return message;
+  if (message.find_first_not_of("0123456789:", line) < end) return message;
+  place = message.substr(line + 1, end - line - 1);
+  return message.substr(0, line) + message.substr(end);
+}
+
+/// What went wrong: each reason once, with the first cases that it befell and their places.
 std::string failed_section(const AccuracyReport& report) {
   if (report.failed.empty()) return "";
   std::vector<std::string> reasons;
   std::map<std::string, std::vector<std::string>> cases;
   for (const FailedCase& failed : report.failed) {
-    std::vector<std::string>& names = cases[failed.why];
-    if (names.empty()) reasons.push_back(failed.why);
-    names.push_back(failed.name);
+    std::string place;
+    const std::string reason = without_place(failed.why, place);
+    std::vector<std::string>& names = cases[reason];
+    if (names.empty()) reasons.push_back(reason);
+    names.push_back(place.empty() ? failed.name : fmt::format("{} ({})", failed.name, place));
   }
   std::string text =
       fmt::format("\nWithout prediction: {} of {} measurements\n", report.failed.size(),

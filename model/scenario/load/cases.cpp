@@ -96,6 +96,23 @@ void read_cell(const CsvCell& column, const CsvCell& cell, Case& row) {
   }
 }
 
+using UnknownBases = std::map<std::string, std::shared_ptr<const ScenarioError>>;
+
+/// Looks a base up once: a million rows may name one that nobody knows.
+void find_base(Case& row, UnknownBases& known) {
+  if (row.base.empty()) return;
+  const auto [place, is_new] = known.try_emplace(row.base);
+  if (is_new) {
+    const YamlNode name = yaml_scalar(row.base, row.base_where);
+    try {
+      catalogue_file(Catalogue::run, Field(name, "base"));
+    } catch (const ScenarioError& error) {
+      place->second = std::make_shared<const ScenarioError>(error);
+    }
+  }
+  row.unknown_base = place->second;
+}
+
 }  // namespace
 
 std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name) {
@@ -103,11 +120,13 @@ std::vector<Case> read_cases_text(std::string_view text, const std::string& file
   for (const CsvCell& column : table.header) check_column(column);
   std::vector<Case> cases;
   cases.reserve(table.rows.size());
+  UnknownBases bases;
   for (const CsvRow& cells : table.rows) {
     Case row;
     row.where = cells.front().where;
     for (std::size_t i = 0; i < cells.size(); ++i) read_cell(table.header[i], cells[i], row);
     if (row.name.empty()) row.name = fmt::format("row {}", cases.size() + 1);
+    find_base(row, bases);
     cases.push_back(std::move(row));
   }
   return cases;
@@ -124,6 +143,10 @@ std::vector<Case> read_cases(const std::filesystem::path& path) {
 
 YamlNode document_of(const Case& row) {
   if (row.unreadable) throw ScenarioError(*row.unreadable);
+  if (row.unknown_base != nullptr) {
+    const ScenarioError& error = *row.unknown_base;
+    throw ScenarioError(row.base_where, error.key(), error.got(), error.expected());
+  }
   YamlNode document = yaml_mapping(row.where);
   if (!row.base.empty()) {
     const YamlNode name = yaml_scalar(row.base, row.base_where);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,7 +41,8 @@ struct Case {
   std::string source;  ///< where the measurement was published
   std::string base;    ///< scenario file or catalogue name, "" for none
   SourcePosition base_where;
-  std::vector<Override> overrides;  ///< the cells that say something
+  std::shared_ptr<const ScenarioError> unknown_base;  ///< of the first row that names it
+  std::vector<Override> overrides;                    ///< the cells that say something
   std::vector<Measurement> measured;
   std::optional<ScenarioError> unreadable;    ///< what was measured, first of what cannot be read
   std::map<std::string, std::string> replay;  ///< replay.* columns: how a replay is to run the case, and how it went
