@@ -56,7 +56,7 @@ std::string anchor_section(const AccuracyReport& report) {
 }
 
 /// A message that begins with "file:line:column: " without its line and column, which go into `place`.
-std::string without_place(const std::string& message, std::string& place) {
+std::string cause_of(const std::string& message, std::string& place) {
   const std::size_t end = message.find(": ");
   const std::size_t column = message.rfind(':', end == std::string::npos ? end : end - 1);
   const std::size_t line = column == 0 || column == std::string::npos ? column : message.rfind(':', column - 1);
@@ -73,7 +73,7 @@ std::string failed_section(const AccuracyReport& report) {
   std::map<std::string, std::vector<std::string>> cases;
   for (const FailedCase& failed : report.failed) {
     std::string place;
-    const std::string reason = without_place(failed.why, place);
+    const std::string reason = cause_of(failed.why, place);
     std::vector<std::string>& names = cases[reason];
     if (names.empty()) reasons.push_back(reason);
     names.push_back(place.empty() ? failed.name : fmt::format("{} ({})", failed.name, place));
