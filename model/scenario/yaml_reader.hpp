@@ -203,7 +203,7 @@ MappingReader Field::mapping(const Tables&... tables) const {
 
 template <typename Q>
 Q Field::quantity(Zero zero) const {
-  const Q value = parse(parse_quantity<Q>);
+  const Q value = parse(keys::parse_value<Q>);
   if (zero == Zero::refused && !(value > Q(0.0))) fail("zero is impossible here", "a value above zero");
   return value;
 }

@@ -54,6 +54,12 @@ TEST_CASE("A row without a name is called by its number") {
   CHECK(cases[2].name == "row 3");
 }
 
+TEST_CASE("Each row with a base that nobody knows says so at its own cell") {
+  const auto cases = read_cases_text("base,measured.step_time\nnosuch,1 s\nnosuch,2 s\n", "t.csv");
+  CHECK_THROWS_WITH(document_of(cases[0]), Catch::StartsWith("t.csv:2:1: base: unknown scenario \"nosuch\""));
+  CHECK_THROWS_WITH(document_of(cases[1]), Catch::StartsWith("t.csv:3:1: base: unknown scenario \"nosuch\""));
+}
+
 TEST_CASE("A case may start from a scenario file, relative to the table") {
   const TemporaryFolder folder;
   folder.write("base.yaml",

@@ -22,8 +22,8 @@ namespace {
 /// "50000 h" between failures, or "2e-5 /hour".
 Seconds read_mtbf(const Field& field) {
   const NumberAndUnit parts = field.parse(split_number_and_unit);
-  if (parts.unit != "/hour" && parts.unit != "/h") return field.quantity<Seconds>();
-  if (!(parts.number > 0.0)) field.fail("no failures", "a rate above zero, or leave the key out");
+  if (!(parts.number > 0.0)) field.fail("no failures", "a value above zero, or leave the key out");
+  if (parts.unit != "/hour" && parts.unit != "/h") return field.parse(parse_quantity<Seconds>);
   return Seconds(3600.0 / parts.number);
 }
 

@@ -12,7 +12,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
+#include "model/base/units.hpp"
 #include "model/base/words.hpp"
 
 namespace foretrain {
@@ -209,5 +211,15 @@ constexpr Value list(const Value& value) { return shaped(value, Form::Shape::lis
 constexpr Value one_or_list(const Value& value) { return shaped(value, Form::Shape::one_or_list); }
 constexpr Value list_of_lists(const Value& value) { return shaped(value, Form::Shape::list_of_lists); }
 constexpr Value by_name(const Value& value) { return shaped(value, Form::Shape::by_name); }
+
+/// The quantity that a key's text stands for. Throws UnitError, also for a time longer than a year.
+template <typename Q>
+Q parse_value(std::string_view text) {
+  const Q value = parse_quantity<Q>(text);
+  if constexpr (std::is_same_v<Q, Seconds>) {
+    if (value > Seconds(365.0 * 86400.0)) throw UnitError("a time longer than a year", "at most 365 days");
+  }
+  return value;
+}
 
 }  // namespace foretrain::keys

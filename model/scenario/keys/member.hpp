@@ -72,7 +72,7 @@ T parsed(std::string_view text, const Key& key) {
       if (key.value.all[0].kind == Form::Kind::whole) return static_cast<T>(parsed<std::int64_t>(text, key));
       value = parse_number(text);
     } else {
-      value = parse_quantity<T>(text);
+      value = parse_value<T>(text);
     }
     if (!refuses_zero<T>(key) || value > T(0.0)) return value;
     throw UnitError("zero is impossible here", is_number ? "a number above zero" : "a value above zero");
