@@ -45,19 +45,19 @@ struct Schedule {
   /// Phases from `phase` on that an estimate, which only adds up bytes, takes for `representative`: those that move the
   /// same amounts between the same participants, as all of a ring's do; where phases are too many to be told apart, as
   /// when chains of thousands of ranks fill, the representative is the one that moves most.
-  struct Stretch {
+  struct PhaseRun {
     int length = 1;
     int representative = 0;
   };
-  std::function<Stretch(int phase)> stretch = [](int phase) { return Stretch{1, phase}; };
+  std::function<PhaseRun(int phase)> phase_run = [](int phase) { return PhaseRun{1, phase}; };
 };
 
 /// Part of a schedule. Neighbouring parts of one `run` move the same amounts in all their phases.
 struct SchedulePart {
   int phases = 0;
   std::function<Phase(int phase)> phase;
-  int run = -1;  ///< -1: as `stretch` says, or every phase by itself
-  std::function<Schedule::Stretch(int phase)> stretch = {};
+  int run = -1;  ///< -1: as `phase_run` says, or every phase by itself
+  std::function<Schedule::PhaseRun(int phase)> phase_run = {};
 };
 
 /// One part after the other.

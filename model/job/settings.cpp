@@ -110,7 +110,7 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   add_factor("expert", plan.expert, "plan.expert");
   if (plan.expert > 1 || plan.folded_experts) {
     list.add("expert dispatch", std::string(name(plan.expert_dispatch)), {"plan.expert_dispatch"});
-    list.add("expert overlap", plan.expert_overlap ? "yes" : "no", {"plan.expert_overlap"});
+    list.add("expert overlap", plan.expert_comm_overlap ? "yes" : "no", {"plan.expert_comm_overlap"});
   }
   if (plan.graphed_parts != GraphedParts::none) {
     list.add("CUDA graphs", std::string(name(plan.graphed_parts)), {"plan.graphed_parts"});
@@ -223,8 +223,9 @@ std::vector<Setting> settings_of(const Scenario& scenario) {
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_training(scenario, *train, list);
     list.begin("Framework");
-    const bool named = scenario.where.contains("plan.trainer");
-    list.add("", named ? scenario.trainer : fmt::format("not named, {} defaults", scenario.trainer), {"plan.trainer"});
+    const bool named = scenario.where.contains("plan.framework");
+    list.add("", named ? scenario.trainer : fmt::format("not named, {} defaults", scenario.trainer),
+             {"plan.framework"});
   } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     list.begin("Collective");
     list.add_fact("", fmt::format("{} of {}", name(collective->operation), format_bytes(collective->size)));

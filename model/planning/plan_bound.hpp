@@ -34,7 +34,7 @@ struct StepEnds {
   std::vector<Stage> stages;
   Seconds after;  ///< norm, what happens once per step
   bool overlap = true;
-  bool every_micro_batch = false;  ///< gradients leave after each
+  bool sync_each_micro_batch = false;  ///< gradients leave after each
 };
 StepEnds ends_of(const Step& step);
 

@@ -111,9 +111,9 @@ std::string import_deepspeed(const ImportInput& input) {
   set_deepspeed_autos(settings, draft);
   set_offload(settings, draft, "zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device");
   if (const auto left = std::ranges::find(all, "auto", &ForeignSetting::value); left != all.end()) {
-    draft.set("plan.trainer", "huggingface", *left, ", which transformers fills in");
+    draft.set("plan.framework", "huggingface", *left, ", which transformers fills in");
   }
-  draft.set("plan.trainer", "deepspeed", draft.nowhere(), "its habits, where the file does not say otherwise");
+  draft.set("plan.framework", "deepspeed", draft.nowhere(), "its settings, where the file does not say otherwise");
   return finished_training(settings, draft, "deepspeed");
 }
 

@@ -246,14 +246,16 @@ std::string constants_section(const Result& result, bool verbose) {
 /// What the framework does by the scenario, by its own file, or by default.
 std::string framework_section(const Result& result, bool verbose) {
   const TrainResult* train = result.train();
-  if (train == nullptr || train->traits.empty()) return "";
-  const auto assumed = std::ranges::count(train->traits, Trait::From::assumed, &Trait::from);
-  const std::string title = fmt::format("Framework settings: {} of {} at default", assumed, train->traits.size());
+  if (train == nullptr || train->framework_settings.empty()) return "";
+  const auto assumed =
+      std::ranges::count(train->framework_settings, ResolvedSetting::From::assumed, &ResolvedSetting::from);
+  const std::string title =
+      fmt::format("Framework settings: {} of {} at default", assumed, train->framework_settings.size());
   if (!verbose) return wrap(title + " (--verbose lists all)", page_width(), 2) + "\n";
-  static constexpr std::array<std::string_view, names_of<Trait::From>.size()> origins = {"stated", "framework",
-                                                                                         "default", "--set"};
+  static constexpr std::array<std::string_view, names_of<ResolvedSetting::From>.size()> origins = {
+      "stated", "framework", "default", "--set"};
   std::string text = heading(fmt::format("{} ({})", title, train->trainer));
-  for (const Trait& t : train->traits) {
+  for (const ResolvedSetting& t : train->framework_settings) {
     text += paragraph(fmt::format("{} = {} ({})", t.key, t.value, origins[static_cast<std::size_t>(t.from)]));
     text += fmt::format("{:{}}{}\n", "", 2 * page_indent, wrap(t.source, page_width() - 4, 2 * page_indent));
   }

@@ -75,11 +75,11 @@ def without_trainer(path, folder):
     """The table as somebody would write it who does not know the trainer; None where it names none."""
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    if "plan.trainer" not in rows[0]:
+    if "plan.framework" not in rows[0]:
         return None
     target = os.path.join(folder, os.path.basename(path))
     with open(target, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [key for key in rows[0] if key != "plan.trainer"], extrasaction="ignore")
+        writer = csv.DictWriter(file, [key for key in rows[0] if key != "plan.framework"], extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
     return target

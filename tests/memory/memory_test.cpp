@@ -86,7 +86,7 @@ TEST_CASE("casts of a step's only pass are gone when its gradients are there, un
     return bytes_per_parameter(scenario.plan, std::get<TrainWorkload>(scenario.workload)).value();
   };
   CHECK(bytes({}) == 4 + 4 + 8);
-  CHECK(bytes({"workload.train.cast_weights=false"}) == 2 + 4 + 4 + 8);
+  CHECK(bytes({"workload.train.cache_cast_weights=false"}) == 2 + 4 + 4 + 8);
   CHECK(bytes({"workload.train.global_batch=2"}) == 2 + 4 + 4 + 8);                             // two passes
   CHECK(bytes({"workload.train.global_batch=2", "cluster.gpus_per_node=2"}) == 2 + 4 + 4 + 8);  // buckets
   CHECK(bytes({"plan.zero=1"}) == 4 + 4 + 8);  // there is nobody to divide states with

@@ -163,7 +163,7 @@ TEST_CASE(
         CAPTURE(model, trainer, nodes);
         const auto step = [&](const char* zero) {
           return estimate(scenario_of(roce(nodes, model, nodes * 64),
-                                      {fmt::format("plan.trainer={}", trainer), fmt::format("plan.zero={}", zero),
+                                      {fmt::format("plan.framework={}", trainer), fmt::format("plan.zero={}", zero),
                                        "plan.sync.overlap=true", "workload.train.micro_batch=2"}))
               .train()
               ->step_time.value();

@@ -410,4 +410,24 @@ std::span<const AcceptedName> accepted_names() {
   return all;
 }
 
+std::span<const AcceptedValue> accepted_values() {
+  static constexpr AcceptedValue all[] = {
+#define FOREIGN(theirs, ours)
+#define ACCEPTED_VALUE(key, theirs, ours) {key, theirs, ours},
+#include "model/scenario/keys/foreign_names.def"
+  };
+  return all;
+}
+
+std::string current_name(std::string_view dotted_key) {
+  for (const AcceptedName& name : accepted_names()) {
+    const std::size_t end = name.mapping.size();
+    if (dotted_key.size() == end + 1 + name.theirs.size() && dotted_key.starts_with(name.mapping) &&
+        dotted_key[end] == '.' && dotted_key.ends_with(name.theirs)) {
+      return fmt::format("{}.{}", name.mapping, name.ours);
+    }
+  }
+  return std::string(dotted_key);
+}
+
 }  // namespace foretrain::keys
