@@ -92,6 +92,13 @@ void add_routing(const Cluster& cluster, SettingList& list) {
   }
 }
 
+/// "tensor-context-expert-pipeline-data", as the key has it.
+std::string order_text(const std::array<ParallelDimension, 5>& order) {
+  std::string text;
+  for (const ParallelDimension one : order) text += fmt::format("{}{}", text.empty() ? "" : "-", name(one));
+  return text;
+}
+
 void add_plan_settings(const Plan& plan, SettingList& list) {
   list.begin("Plan");
   const auto add_factor = [&](const char* word, int value, const char* key) {
@@ -106,6 +113,7 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   if (plan.pipeline > 1) list.add("schedule", std::string(name(plan.schedule)), {"plan.schedule"});
   add_factor("interleave", plan.interleave, "plan.interleave");
   add_factor("context", plan.context, "plan.context");
+  if (plan.order != Plan().order) list.add("rank order", order_text(plan.order), {"plan.order"});
   if (plan.context > 1) list.add("context method", std::string(name(plan.context_method)), {"plan.context_method"});
   add_factor("expert", plan.expert, "plan.expert");
   if (plan.expert > 1 || plan.folded_experts) {

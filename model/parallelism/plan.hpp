@@ -82,19 +82,19 @@ constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_bac
 }
 
 /// What a stage does while its activations, or their gradients, are on their way to the next one (key
-/// plan.pipeline_messages): it goes on with its next pass, or waits for their arrival.
+/// plan.pipeline_messages). It goes on with its next pass, or waits for their arrival.
 enum class PipelineMessages { asynchronous, blocking };
 
 /// What ranks are divided by (words of key plan.order).
 enum class ParallelDimension { tensor, context, expert, data, pipeline };
 
 /// How a step's samples are divided among replicas on nodes of several kinds (key plan.split): to each as many; as the
-/// peak rates of their GPUs; so that the passes of all are over as early as can be.
+/// peak rates of their GPUs. So that the passes of all are over as early as can be.
 enum class BatchSplit { equal, proportional, best };
 
 /// How ZeRO-1 sums gradients (key by of plan.zero): each rank is sent its part, or all of them as without ZeRO.
 enum class ZeroBy { scatter, all_reduce };
-/// What ZeRO-2 does with gradients (key gradients of plan.zero): each micro-batch's are scattered, and a rank adds up
+/// What ZeRO-2 does with gradients (key gradients of plan.zero). Each micro-batch's are scattered, and a rank adds up
 /// its part alone; or all are kept whole until the last one, which is ZeRO-1's memory and traffic.
 enum class ZeroGradients { scattered, kept };
 

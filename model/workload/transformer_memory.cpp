@@ -158,8 +158,8 @@ void BlockBuilder::set_embedding_memory(Layer& layer) const {
 // pass two gradients of that size. The segment of the 2-byte logits is too small for any of these and stays reserved.
 // Fused, it reads the logits and writes their gradient, both in the activations' format. In place, the widened logits
 // and one copy are all: softmax and gradient are written over that (nanotron, tensor_parallel/functional.py,
-// _ShardedCrossEntropy, after Megatron-LM's). In parts, all this is of one part, Liger's gradient over its logits;
-// beside it lie the parts of the hidden states, their gradient (torchtitan's in fp32), which alone is kept, and the
+// _ShardedCrossEntropy, after Megatron-LM's). In parts, all this is of one part, Liger's gradient over its logits.
+// Beside it lie the parts of the hidden states, their gradient (torchtitan's in fp32), which alone is kept, and the
 // weights'.
 void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const {
   const double e = element_.value();

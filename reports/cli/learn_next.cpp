@@ -187,8 +187,8 @@ struct Study {
   NextRuns next;
 };
 
-/// The step in seconds and the share of the memory that is taken, of the GPU and where it is offloaded to the host's;
-/// the effects of what is not known.
+/// The step in seconds and the share of the memory that is taken, of the GPU and where it is offloaded to the host's.
+/// The effects of what is not known.
 std::string answer_of(const Scenario& scenario, const Unknowns& unknowns) {
   const Result result = predict(scenario, Fidelity::estimate, Detail::numbers);
   const MemoryFootprint& memory = result.train()->memory;

@@ -65,13 +65,13 @@ void set_deepspeed_batch(Settings& settings, Draft& draft) {
   if (settings.is_auto("train_micro_batch_size_per_gpu")) {
     draft.assume(
         "workload.train.micro_batch", "8",
-        "train_micro_batch_size_per_gpu is auto: the Trainer's per_device_train_batch_size, 8 unless it is said");
+        "train_micro_batch_size_per_gpu is auto: the Trainer's per_device_train_batch_size, 8 by default");
   }
   draft.assume("workload.train.micro_batch", "1", "train_micro_batch_size_per_gpu is missing");
   const auto steps = settings.whole("gradient_accumulation_steps");
   if (settings.is_auto("gradient_accumulation_steps") && !draft.has("workload.train.global_batch")) {
     draft.note_assumed("workload.train.global_batch",
-                       "gradient_accumulation_steps is auto: the Trainer's, 1 unless it is said");
+                       "gradient_accumulation_steps is auto: the Trainer's, 1 by default");
   }
   if (!steps) return;
   set_batch_of_rank(draft, *steps * number_of(draft, "workload.train.micro_batch"),

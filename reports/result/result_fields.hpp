@@ -2,8 +2,8 @@
 // describes it; values are quantities in base units, whose unit ends the key ("step_time_s").
 //
 // clang-format off
-//   v("key", value)                   always there; an optional without value, and a number that is not known or not
-//                                     finite, are null; Whole{value}: no fraction
+//   v("key", value)                   always there. An optional without value, and a number that is not known or not
+//                                     finite, are null; Whole{value}. No fraction
 //   v.when(there, "key", value)       left out where it is not there; if_any(v, "key", value) where it has nothing
 //   v.derived("key", value)           follows from others: written, never read
 //   v.object("key", fields)           fields of an object of their own; object_when(there, …) may be left out

@@ -163,7 +163,7 @@ TEST_CASE("What a pipeline's hosts take for tensor ranks, and for messages, is f
   made_up.set("workload.train.layer_dispatch", 2.0);
   made_up.set("workload.train.p2p_dispatch_overhead", 2.3);
   made_up.set("workload.train.message_overhead", 3.5);
-  // One to eight tensor ranks, whose hosts take seven times as much for the others with eight as with two; stages of
+  // One to eight tensor ranks, whose hosts take seven times as much for the others with eight as with two. Stages of
   // twelve, six and three layers, which tell what a message takes from what a layer does.
   for (const int nodes : {2, 4}) {
     for (const int tensor : {1, 2, 8}) {

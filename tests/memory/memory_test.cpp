@@ -205,7 +205,7 @@ TEST_CASE("states of experts are divided by the ranks that hold these, and repli
 
 TEST_CASE("what parameter servers hold is theirs: fp32 weights and momentum, and sums of gradients") {
   // VGG-16 has 138,357,544 parameters. A ring leaves each GPU a momentum of 4 bytes for every one; servers on
-  // processors none; each of eight on GPUs a weight and a momentum of 4 bytes for an eighth of them.
+  // processors none. Each of eight on GPUs a weight and a momentum of 4 bytes for an eighth of them.
   constexpr double parameters = 138'357'544.0;
   const auto at = [](const char* placement) {
     return Training("servers-server-beats-ring", {std::string("plan.sync.placement=") + placement}).footprint();

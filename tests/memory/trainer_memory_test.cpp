@@ -49,7 +49,7 @@ TEST_CASE("in a pipeline hidden states wait where the device is slower than the 
 
 TEST_CASE("half as many hidden states wait where host and device take equally long for a block") {
   // A block's products are 12 · 12288² weights, of which a tensor rank has an eighth, for 4,096 tokens: 1.86e12
-  // operations, and 0.05e12 of attention; thrice that both ways, of which half a pass at a quarter of 312 TFLOP/s.
+  // operations, and 0.05e12 of attention. Thrice that both ways, of which half a pass at a quarter of 312 TFLOP/s.
   const double block = 3.0 * (2.0 * 12 * 12288.0 * 12288 * 4096 / 8 + 0.05e12) * 0.5 / (0.25 * 312e12);
   const Waiting even("{ data: 48, tensor: 8, pipeline: 2 }",
                      {"cluster.nodes=96", fmt::format("workload.train.layer_dispatch={} ms", block * 1e3)});

@@ -11,13 +11,13 @@ using namespace foretrain;
 
 namespace {
 
-struct Setting {
+struct StatedRow {
   const char* key;
   const char* value;
   const char* other;
 };
 
-const std::vector<Setting> settings = {{"plan.sync.algorithm", "ring", "tree"},
+const std::vector<StatedRow> settings = {{"plan.sync.algorithm", "ring", "tree"},
                                        {"plan.sync.bucket", "ddp", "whole"},
                                        {"plan.sync.first_bucket", "2 MB", "3 MB"},
                                        {"plan.sync.bucketing", "by_layer", "by_tensor"},
@@ -26,7 +26,7 @@ const std::vector<Setting> settings = {{"plan.sync.algorithm", "ring", "tree"},
                                        {"plan.sync.accumulation", "fused", "added"},
                                        {"plan.sync.gradient_precision", "fp32", "bf16"},
                                        {"plan.execution", "eager", "compiled"},
-                                       {"workload.train.kernels", "fused", "plain"},
+                                       {"workload.train.kernels", "fused", "unfused"},
                                        {"workload.train.fusions", "none", "norm"},
                                        {"workload.train.fused_qkv", "true", "false"},
                                        {"workload.train.native_attention", "true", "false"},

@@ -279,7 +279,7 @@ TEST_CASE("A trainer's file states settings with their sources, and nothing else
   for (const auto& [stated, complaint] : rows) {
     CHECK_THAT(told("plan.sync.bucket: " + stated), Catch::Contains(complaint));
   }
-  CHECK_THAT(complaint_about_file("kind: node\nhabits: {}\n"), Catch::Contains("this file is no trainer"));
+  CHECK_THAT(complaint_about_file("kind: node\nhabits: {}\n"), Catch::Contains("not a framework file"));
 }
 
 TEST_CASE("Without a trainer the same settings are assumed over formats, ZeRO stages, plans and GPUs") {

@@ -103,7 +103,7 @@ TEST_CASE("without overlap all gradients wait for the end of the backward pass")
 }
 
 TEST_CASE("gradients synchronised after each micro-batch are waited for each time") {
-  // Two buckets, each 1 s of backward work and 1.5 s on the wire: a pass ends 1 + 2 · 1.5 = 4 s after it began, and
+  // Two buckets, each 1 s of backward work and 1.5 s on the wire. A pass ends 1 + 2 · 1.5 = 4 s after it began, and
   // three of them with their forward passes of 2 s take 18 s. The backward work of the last one is done 2 s earlier.
   Step step = data_parallel_step(2, 2.0, 1.0, 1.5, true);
   step.micro_batches = 3;

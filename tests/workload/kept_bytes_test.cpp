@@ -227,7 +227,7 @@ TEST_CASE("Plain BERT norms its embedding, and no other family does") {
 TEST_CASE("Code written out keeps norms' inputs in fp32, what they scaled, and the gate's activation") {
   const TransformerConfig llama = narrow(TransformerFamily::llama, true);
   BuildOptions options;
-  // Fused, in 2 bytes: what two norms and the products behind them read, queries, keys, values and attention's output,
+  // Fused, in 2 bytes. What two norms and the products behind them read, queries, keys, values and attention's output,
   // gate, other half and their product; and a sum of exponentials for every head.
   const double fused = tokens * (2 * (2 * h + 2 * h + 2 * q + 2 * kv + 3 * f) + 4 * heads);
   CHECK(block_of(llama, options).kept().value() == fused);

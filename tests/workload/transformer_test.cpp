@@ -149,8 +149,8 @@ TEST_CASE("a ring over context ranks divides a causal attention evenly; a window
 }
 
 TEST_CASE("context ranks that divide heads exchange queries, keys, values and output by all-to-alls") {
-  // 8,192 tokens on c ranks, 32 heads of 128, eight of them for keys, in bf16: each rank attends to the whole sequence
-  // with 32 / c heads, and sends 8192 / c tokens of all of them; over 16 ranks eight key heads are repeated to 16.
+  // 8,192 tokens on c ranks, 32 heads of 128, eight of them for keys, in bf16. Each rank attends to the whole sequence
+  // with 32 / c heads, and sends 8192 / c tokens of all of them. Over 16 ranks eight key heads are repeated to 16.
   const TransformerConfig config = llama(2, 4096, 32, 8, 14336, 1000);
   BuildOptions options;
   const auto layer = [&](int ranks, ContextMethod method) {

@@ -40,7 +40,7 @@ std::vector<StackParameter> parameters_of(const YamlNode& likely, const Scenario
 std::vector<LikelySetting> likely_settings(const MappingReader& stack, const Scenario& usual) {
   const std::string remedy = "a file that `foretrain learn` of this version wrote";
   const auto learned = stack.find("learned");
-  if (!learned) stack.fail("kind", "a trainer that was not learned from runs", remedy);
+  if (!learned) stack.fail("kind", "not a settings profile: nothing was learned from runs", remedy);
   const auto likely = learned->mapping(keys::learned).find("likely");
   if (!likely) learned->fail("no intervals of its settings", remedy);
   const std::vector<StackParameter> parameters = parameters_of(likely->node(), usual);

@@ -84,7 +84,7 @@ constexpr Key measured_gpu_keys[] = {
 };
 
 constexpr Key trainer_keys[] = {
-    {"kind", text, "needed", "Kind of file: trainer."},
+    {"kind", text, "needed", "Kind of file: trainer (a framework's settings)."},
     {"name", text, "", "Name of the framework."},
     {"description", text, "", "One-line description for `foretrain trainers list`."},
     {"base", named(Catalogue::trainer), "", "The framework whose settings apply to keys that this file leaves out."},

@@ -226,14 +226,14 @@ void add_framework_keys(const Mapping& mapping, const std::string& path, std::ve
 }  // namespace
 
 const CatalogueRow& row_of(Catalogue catalogue) {
-  static constexpr CatalogueRow rows[] = {{"something"},
+  static constexpr CatalogueRow rows[] = {{"preset"},
                                           {"machine", "node", "hardware", "foretrain hardware list"},
                                           {"GPU", "GPU", "hardware/gpus", "foretrain hardware list"},
                                           {"fabric", "fabric", "hardware/fabrics", "foretrain hardware list"},
                                           {"model", "model", "models", "foretrain models list"},
                                           {"scenario", "scenario", "runs", "foretrain scenarios list"},
                                           {"calibration", "calibration", "calibrations"},
-                                          {"trainer", "trainer", "trainers", "foretrain trainers list"},
+                                          {"framework", "framework", "trainers", "foretrain trainers list"},
                                           {"NIC"},
                                           {"processor", "microarchitecture", "hardware/processors"},
                                           {"storage"},

@@ -196,7 +196,7 @@ constexpr Key plan_keys[] = {
                      "With pipeline above 1, interleave 1."}),
     {"placement", one_of<"packed", "scattered"> | one_or_list(text), "packed",
      "Nodes in rank order: packed, scattered over leaf switches, or a list such as [0..7, 12]."},
-    {"trainer", named(Catalogue::trainer), "well-tuned",
+    {"framework", named(Catalogue::trainer), "well-tuned",
      "Framework whose settings apply to missing keys: a name from `foretrain trainers list`, or a settings profile."},
 };
 

@@ -117,7 +117,7 @@ bool holds(const When& when, const Training& training) {
 Constant setting_provenance(const std::string& key, const MappingReader& setting) {
   const std::string& text = setting["value"].text();
   Constant constant{key, 1.0, "", setting["kind"].choice<ConstantKind>(), setting["source"].text()};
-  if (trim(constant.source).empty()) setting.fail("source", "an empty source", "where the trainer says or does so");
+  if (trim(constant.source).empty()) setting.fail("source", "an empty source", "documentation or code of the framework");
   if (text.find_first_of("0123456789") == 0) {
     const NumberAndUnit parts = split_number_and_unit(text);
     constant.value = parts.number;
@@ -167,7 +167,7 @@ TrainerFile trainer_file(const Field& named) {
     const auto renamed = std::make_shared<YamlNode>(document);
     use_our_names_of_settings(*renamed);
     TrainerFileKey::Read file{renamed, Field(*renamed, "").mapping(keys::trainer), path.stem().string(), {}};
-    if (file.keys["kind"].text() != "trainer") file.keys.fail("kind", "this file is no trainer", "kind: trainer");
+    if (file.keys["kind"].text() != "trainer") file.keys.fail("kind", "not a framework file", "kind: trainer");
     const MappingReader settings = file.keys["settings"].mapping(keys::framework_settings);
     for (const keys::FrameworkKey& key : keys::framework_keys()) {
       const auto stated = settings.find(key.name);

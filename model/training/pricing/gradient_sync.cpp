@@ -283,7 +283,7 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
   }
 }
 
-/// FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
+/// FSDP keeps a unit's weights in one flat buffer. The backward pass concatenates the gradients of its views and
 /// divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
 Seconds GradientSync::concat_time(double parameters) const {
   if (!scenario_.plan.sync.separate_bucket_buffers) return Seconds(0.0);

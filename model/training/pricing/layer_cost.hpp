@@ -25,7 +25,7 @@ std::array<std::vector<Operator>, 3> operators_around_counts(const Layer& layer)
 /// Time by which a layer takes longer than the longer of its launches and its kernels with `exchanges`. With h and d
 /// those of a stretch, and H the host's time until then, the device is done with it at
 ///   t = max(t + d, H + launch latency)
-/// beginning a launch latency behind the counts; each of the two exchanges follows its stretch. The host has the next
+/// beginning a launch latency behind the counts. Each of the two exchanges follows its stretch. The host has the next
 /// counts when the last kernel is done and seen.
 Seconds idle_behind_counts(const CountedPass& pass, Seconds exchanges, const HostConstants& constants);
 
