@@ -127,7 +127,7 @@ struct TrainResult : TrainResultParts {
   double active_parameters = 0.0;             ///< of these, those that a token meets
   Bytes bytes_per_parameter = {};  ///< weights, gradients and states of a trained one, divided among no ranks
   std::string trainer;             ///< its name, or what is assumed in its place
-  std::vector<Trait> traits;       ///< of that trainer, as this training has them
+  std::vector<ResolvedSetting> framework_settings;  ///< of that trainer, as this training has them
 };
 
 struct CollectiveResult {
@@ -183,10 +183,10 @@ struct Result {
   std::vector<UncertaintyCause> uncertainty_causes;  ///< of a range that published constants give
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
-  std::vector<Setting> settings;         ///< what was predicted
-  std::vector<Trait> resolved;           ///< every key of the scenario, when asked for
-  std::optional<RoutingSpread> routing;  ///< where the fabric draws routes
-  std::vector<TimelineEntry> timeline;   ///< only when asked for
+  std::vector<Setting> settings;          ///< what was predicted
+  std::vector<ResolvedSetting> resolved;  ///< every key of the scenario, when asked for
+  std::optional<RoutingSpread> routing;   ///< where the fabric draws routes
+  std::vector<TimelineEntry> timeline;    ///< only when asked for
 
   /// The result of the kind; nullptr where the work is of another.
   [[nodiscard]] const TrainResult* train() const { return std::get_if<TrainResult>(&work); }

@@ -1,4 +1,4 @@
-// What a simulation's flows can use: the links that they cross, numbered from zero, and the sets of flows that start
+// What a simulation's flows can use. The links that they cross, numbered from zero, and the sets of flows that start
 // together, known before the first of them starts so that nothing else need exist in SimGrid.
 #pragma once
 
@@ -41,7 +41,7 @@ class NetworkPlan {
   void add_background(const Flow& route) { background_.push_back(links_.of_background(route)); }
 
   /// After the last set. Links that the same sets cross, and background traffic or not, are of one use to all that only
-  /// asks whose flows meet: they become one bundle, and FlowSet::links and background_bundles() name bundles.
+  /// asks whose flows meet. They become one bundle, and FlowSet::links and background_bundles() name bundles.
   void complete();
   [[nodiscard]] std::size_t bundles() const { return bundles_; }
   [[nodiscard]] std::vector<LinkIndex> background_bundles() const;

@@ -18,14 +18,14 @@ struct Constant {
 };
 
 /// A value of a prediction: stated by the scenario, by the file of its trainer, by nobody, or on the command line.
-struct Trait {
+struct ResolvedSetting {
   enum class From { scenario, trainer, assumed, command_line };
 
   std::string key;  ///< dotted, e.g. "plan.sync.bucket"
   std::string value;
   From from = From::assumed;
   std::string source;  ///< where it is stated, or the trainer says or does so; why it is assumed
-  bool operator==(const Trait&) const = default;
+  bool operator==(const ResolvedSetting&) const = default;
 };
 
 }  // namespace foretrain

@@ -40,7 +40,7 @@ class Neighbours {
 /// 10⁷ that two different classes are taken for one.
 std::vector<std::int32_t> coarsest_equitable_partition(const ColouredGraph& graph, const Neighbours& neighbours);
 
-/// As far as the first `vertices` do not fall into more than `classes` classes: the refinement tells vertices apart by
+/// As far as the first `vertices` do not fall into more than `classes` classes. The refinement tells vertices apart by
 /// what lies one edge further away with every round, and stops before the round that would make more. `complete` says
 /// whether it came to its end.
 struct LimitedPartition {

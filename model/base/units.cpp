@@ -227,14 +227,14 @@ std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int
   const std::string_view trimmed = trim(text);
   const auto range = [&] {
     return maximum == std::numeric_limits<std::int64_t>::max()
-               ? fmt::format("a whole number, at least {}", minimum)
-               : fmt::format("a whole number from {} to {}", minimum, maximum);
+               ? fmt::format("an integer, at least {}", minimum)
+               : fmt::format("an integer from {} to {}", minimum, maximum);
   };
   std::int64_t value = 0;
   const char* const end = trimmed.data() + trimmed.size();
   const auto [rest, status] = std::from_chars(trimmed.data(), end, value);
   if (status == std::errc::result_out_of_range) refuse(text, "is too large", range());
-  if (status != std::errc() || rest != end) refuse(text, "is not a whole number", range());
+  if (status != std::errc() || rest != end) refuse(text, "is not an integer", range());
   if (value < minimum || value > maximum) throw UnitError(fmt::format("{} is out of range", value), range());
   return value;
 }

@@ -8,7 +8,7 @@
 namespace foretrain {
 
 /// Channels of a group's communicator. Inside a node: all of its NVLinks' (24), else the two of one ring over PCIe.
-/// Between nodes: one ring for each card that the group's ranks of a node use, doubled; doubled again where a ring has
+/// Between nodes: one ring for each card that the group's ranks of a node use, doubled. Doubled again where a ring has
 /// 25 GB/s or more and the GPU is a Hopper or later, up to 16 in all. Source: NCCL 2.18 to 2.27, src/graph/search.cc
 /// (ncclTopoDupChannels) and src/graph/connect.cc (ncclTopoPostset).
 double channels_of(const std::vector<int>& group, const Topology& topology);

@@ -85,12 +85,12 @@ std::vector<LoweredCollective::Phase> lower_phases(const std::vector<ScheduledGr
   for (int index = 0; index < phases;) {
     int length = phases - index;
     for (const ScheduledGroups& groups : all) {
-      if (index < groups.schedule.phases) length = std::min(length, groups.schedule.stretch(index).length);
+      if (index < groups.schedule.phases) length = std::min(length, groups.schedule.phase_run(index).length);
     }
     LoweredCollective::Phase& phase = lowered.emplace_back(LoweredCollective::Phase{Seconds(0.0), {}, length});
     for (const ScheduledGroups& groups : all) {
       if (index >= groups.schedule.phases) continue;
-      const int representative = groups.schedule.stretch(index).representative;
+      const int representative = groups.schedule.phase_run(index).representative;
       append_flows(groups, std::min(representative, index + length - 1), message, topology, phase);
     }
     index += length;

@@ -1,5 +1,5 @@
 // Two binary trees, each for half of the message, such that (almost) every rank is a leaf in one and an inner node in
-// the other: both directions of every rank's link are busy. The halves travel in pieces, so that the levels work at the
+// the other. Both directions of every rank's link are busy. The halves travel in pieces, so that the levels work at the
 // same time. Source: Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
 // Parallel Computing 35 (2009); the trees are NCCL's (src/graph/trees.cc).
 #include <algorithm>

@@ -70,7 +70,7 @@ void append_far_sums(const std::vector<std::vector<int>>& nodes, Bytes part, con
     for (const int rank : ranks) senders.push_back({rank, others});
     largest_node = std::max(largest_node, others * std::ssize(ranks));
   }
-  // All messages in a row, node by node, as they leave and as they arrive: the message at place x goes to the rank
+  // All messages in a row, node by node, as they leave and as they arrive. The message at place x goes to the rank
   // that receives at place x + (messages of the largest node), round the row's end. No node has more messages than all
   // others together, so that this is always another node.
   std::size_t to = 0;

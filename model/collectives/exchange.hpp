@@ -16,7 +16,7 @@ struct ExchangeParts {
   /// The same to all.
   explicit ExchangeParts(Bytes part) : near(part), far(part) {}
   /// An all-to-all of tokens among `members`, each of which has `call.size` of copies to send. T bytes of tokens, k
-  /// copies of each at places chosen at random, over N nodes of g members, n in all: a token has experts on a given
+  /// copies of each at places chosen at random, over N nodes of g members, n in all. A token has experts on a given
   /// rank with probability r = 1 − (1 − 1/n)^k, on a given node with q = 1 − (1 − 1/N)^k.
   ///
   ///   all_to_all    k·T/n to every rank
@@ -30,7 +30,7 @@ struct ExchangeParts {
 /// Flows that load every link by the bytes that it carries when each of `members` sends its parts, headers included,
 /// with the weight of the messages that they stand for. Pairs on one node are as they are. Among many behind a switch
 /// that does not block, a message's route between nodes is its source's way out and its destination's way in, whichever
-/// rank is at the other end, so that only what a rank sends and receives in all matters: each sends to one or two ranks
+/// rank is at the other end, so that only what a rank sends and receives in all matters. Each sends to one or two ranks
 /// of other nodes what it owes all of them. Over fabrics whose links depend on the pair, and where the transport limits
 /// connections, every pair has a flow; beyond 1,024 ranks every rank and node.
 std::vector<Flow> exchange_flows(const std::vector<int>& members, const ExchangeParts& parts, const Topology& topology);

@@ -1,6 +1,6 @@
 // Flows that must fare alike are simulated once. Flows and links are put into classes such that every link of a class
 // has the same bandwidth and is crossed by equally many flows of each class, and every flow of a class has the same
-// kind (who starts it, how many bytes) and weight and crosses equally many links of each class: the coarsest equitable
+// kind (who starts it, how many bytes) and weight and crosses equally many links of each class. The coarsest equitable
 // partition of the graph of flows and links. Max–min fair rates are then equal within a class, whichever kinds are
 // moving, so that one flow and one link can stand for each class, and no result changes (but see fold()).
 #pragma once
@@ -48,7 +48,7 @@ struct SharingSystem {
 
 /// The coarsest classes (equitable_partition.hpp). Where these are more than `most_classes` of flows, as when one slow
 /// card tells all others apart by their distance from it, what lies beyond the distance that makes so many is taken for
-/// alike: the most common member of a class stands for it. Throws UsageError where that leaves flows without links.
+/// alike. The most common member of a class stands for it. Throws UsageError where that leaves flows without links.
 SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes = 8192);
 
 /// Every flow in a class of its own.

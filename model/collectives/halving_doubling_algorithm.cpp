@@ -35,7 +35,7 @@ struct Core {
   }
 };
 
-/// Members at `distance` exchange halves of the range of 2·distance members that they work on: each keeps the half in
+/// Members at `distance` exchange halves of the range of 2·distance members that they work on. Each keeps the half in
 /// which it lies itself, so it sends the partner's half to be reduced, and its own half to be copied.
 Phase exchange(const Core& core, int distance, Transfer::Kind kind) {
   Phase transfers;

@@ -1,5 +1,5 @@
 // The machine first: a ring inside it adds up (reduce-scatter), so that the servers see one push and one pull per
-// machine instead of one per GPU; then a ring hands the result round (all-gather). The push is shared among the
+// machine instead of one per GPU. Then a ring hands the result round (all-gather). The push is shared among the
 // machine's GPUs, each for its part of the message, so that all of its NICs take part. Servers' links carry
 // m·S/servers each way for m machines. Source: Zhang et al., "Dive into Deep Learning", section 13.7; Jiang et al.,
 // "A unified architecture for accelerating distributed DNN training in heterogeneous GPU/CPU clusters" (BytePS),

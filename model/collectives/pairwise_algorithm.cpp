@@ -32,13 +32,13 @@ SchedulePart in_pairs(int ranks, Transfer::Kind kind, const Chunk& chunk) {
     }
     return transfers;
   };
-  const auto stretch = [=](int index) -> Schedule::Stretch {
+  const auto phase_run = [=](int index) -> Schedule::PhaseRun {
     if (ranks <= most_ranks_told_apart) return {1, index};
     const int distance = index + 1;
     const int end = std::min(static_cast<int>(2U * std::bit_floor(static_cast<unsigned>(distance))), ranks);
     return {end - distance, end - 2};
   };
-  return {ranks - 1, phase, -1, stretch};
+  return {ranks - 1, phase, -1, phase_run};
 }
 
 Schedule pairwise(CollectiveOperation operation, int ranks, const ScheduleShape& /*shape*/) {

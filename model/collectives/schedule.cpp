@@ -8,7 +8,7 @@ namespace foretrain {
 
 namespace {
 
-Schedule::Stretch pipeline_stretch(int hops, int pieces, int phase) {
+Schedule::PhaseRun pipeline_phase_run(int hops, int pieces, int phase) {
   // Each step counts its largest phase, 1/64 of a ramp too much at most.
   constexpr int ramp_steps = 64;
   const int step = (hops - 1) / ramp_steps;
@@ -65,10 +65,10 @@ Schedule joined(int ranks, int chunks, std::vector<SchedulePart> parts) {
   const auto find = [begins](int index) {
     return static_cast<std::size_t>(std::ranges::upper_bound(begins, index) - begins.begin() - 1);
   };
-  const auto stretch = [=](int index) -> Schedule::Stretch {
+  const auto phase_run = [=](int index) -> Schedule::PhaseRun {
     std::size_t at = find(index);
-    if (parts[at].stretch) {
-      const Schedule::Stretch inside = parts[at].stretch(index - begins[at]);
+    if (parts[at].phase_run) {
+      const Schedule::PhaseRun inside = parts[at].phase_run(index - begins[at]);
       return {inside.length, inside.representative + begins[at]};
     }
     if (parts[at].run < 0) return {1, index};
@@ -79,7 +79,7 @@ Schedule joined(int ranks, int chunks, std::vector<SchedulePart> parts) {
     const std::size_t at = find(index);
     return parts[at].phase(index - begins[at]);
   };
-  return {.ranks = ranks, .chunks = chunks, .phases = begins.back(), .phase = phase, .stretch = stretch};
+  return {.ranks = ranks, .chunks = chunks, .phases = begins.back(), .phase = phase, .phase_run = phase_run};
 }
 
 Schedule reduced_then_copied(CollectiveOperation operation, int ranks, int chunks, SchedulePart reducing,
@@ -91,7 +91,7 @@ Schedule reduced_then_copied(CollectiveOperation operation, int ranks, int chunk
 
 SchedulePart pipeline(int hops, int pieces, std::function<Phase(int phase)> phase) {
   return {hops > 0 ? hops + pieces - 1 : 0, std::move(phase), -1,
-          [=](int index) { return pipeline_stretch(hops, pieces, index); }};
+          [=](int index) { return pipeline_phase_run(hops, pieces, index); }};
 }
 
 }  // namespace foretrain

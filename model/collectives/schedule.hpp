@@ -42,22 +42,22 @@ struct Schedule {
   int chunks = 1;   ///< the message is cut into this many nearly equal parts (chunk_range_size)
   int phases = 0;
   std::function<Phase(int phase)> phase;
-  /// Phases from `phase` on that an estimate, which only adds up bytes, takes for `representative`: those that move the
-  /// same amounts between the same participants, as all of a ring's do; where phases are too many to be told apart, as
+  /// Phases from `phase` on that an estimate, which only adds up bytes, takes for `representative`. Those that move the
+  /// same amounts between the same participants, as all of a ring's do. Where phases are too many to be told apart, as
   /// when chains of thousands of ranks fill, the representative is the one that moves most.
-  struct Stretch {
+  struct PhaseRun {
     int length = 1;
     int representative = 0;
   };
-  std::function<Stretch(int phase)> stretch = [](int phase) { return Stretch{1, phase}; };
+  std::function<PhaseRun(int phase)> phase_run = [](int phase) { return PhaseRun{1, phase}; };
 };
 
 /// Part of a schedule. Neighbouring parts of one `run` move the same amounts in all their phases.
 struct SchedulePart {
   int phases = 0;
   std::function<Phase(int phase)> phase;
-  int run = -1;  ///< -1: as `stretch` says, or every phase by itself
-  std::function<Schedule::Stretch(int phase)> stretch = {};
+  int run = -1;  ///< -1: as `phase_run` says, or every phase by itself
+  std::function<Schedule::PhaseRun(int phase)> phase_run = {};
 };
 
 /// One part after the other.
@@ -83,7 +83,7 @@ void append_chain(int hops, int pieces, int phase, bool to_first, const At& at, 
   }
 }
 
-/// A hop of a ring: each place passes on the block of the one `lag` before it, which comes to be complete at its own
+/// A hop of a ring. Each place passes on the block of the one `lag` before it, which comes to be complete at its own
 /// place (reduce) or begins there (copy). `chunks`: those of a place's block.
 template <typename At, typename Chunks>
 void append_ring_hop(int places, int lag, Transfer::Kind kind, const At& at, const Chunks& chunks, Phase& transfers) {

@@ -30,7 +30,7 @@ struct DeviceShare {
 DeviceShare device_share(const Operator& op, Seconds time, const Gpu& gpu, const Calibration& calibration);
 
 /// Speeds, as shares of the uncontended one, of kernels that run at the same time: all rise together until the
-/// multiprocessors or the memory bandwidth are used up; kernels that need what is used up stay there, the others rise
+/// multiprocessors or the memory bandwidth are used up. Kernels that need what is used up stay there, the others rise
 /// on (max–min fairness). Exactly 1 for all where there is enough for all.
 std::vector<double> shared_speeds(std::span<const DeviceShare> kernels);
 

@@ -21,12 +21,12 @@ struct Gemm {
   Bytes result;      ///< reads and writes of C
   Bytes load_width;  ///< longest load that every row's start allows; zero: 16 bytes, the longest there is
   std::optional<double> exposed_share = std::nullopt;  ///< of a convolution's kernels; else the products'
-  double speed = 1.0;                   ///< between start and drain, over a plain product's
-  bool narrow_tiles = false;            ///< tensor-core kernels of sides below 64 exist, as for convolutions
-  double address_instructions = 0.0;    ///< on CUDA cores, for each element put into a tile, between multiplications
-  bool whole_sums = false;              ///< on CUDA cores by kernels that do not divide k among thread blocks
-  bool across_k = false;                ///< both operands lie so that no instruction for a whole tile reads them
-  /// The products are one launch, and the row counts of its `batch` members differ, with m their mean: the last tile of
+  double speed = 1.0;                                  ///< between start and drain, over a plain product's
+  bool narrow_tiles = false;          ///< tensor-core kernels of sides below 64 exist, as for convolutions
+  double address_instructions = 0.0;  ///< on CUDA cores, for each element put into a tile, between multiplications
+  bool whole_sums = false;            ///< on CUDA cores by kernels that do not divide k among thread blocks
+  bool across_k = false;              ///< both operands lie so that no instruction for a whole tile reads them
+  /// The products are one launch, and the row counts of its `batch` members differ, with m their mean. The last tile of
   /// each is half full on average, as what is left over is anything from one row to a whole tile.
   bool unequal_rows = false;
   /// An inference engine's linear layer. In nvfp4 it has one tile of 128 × 256, on one multiprocessor, and no split

@@ -17,7 +17,7 @@ inline constexpr double max_resident = 8.0;
 inline constexpr double instruction_rows = 128.0;
 
 // Thread-block tiles, of the sizes that cublasLtMatmulTile_t lists. First, both ways round, what cuBLAS has from Hopper
-// on (nvjet_hsh_192x192: 292 of 941 such names in PyTorch's steps on H100 and H200, validate/measurements); then those
+// on (nvjet_hsh_192x192: 292 of 941 such names in PyTorch's steps on H100 and H200, validate/measurements). Then those
 // of most names before (sgemm_128x64, h884gemm_256x128); then narrow ones, for skinny results, on CUDA cores and for
 // convolutions alone, as products grow with k like tiles of 64 x 64. Which ones: modelling choice.
 struct Tile {

@@ -31,8 +31,8 @@ InnerLoop inner_loop(AttentionKind kernel, const Gpu& gpu) {
 
 // Operations per byte that a kernel reads from shared memory, 2-byte operands: rows (or rows · columns / (rows +
 // columns) where both operands lie there) of the tile that one warp or warp group multiplies. FlashAttention-2: four
-// warps share 128 queries of at most 128 elements, eight warps the longer heads (flash_fwd_launch_template.h);
-// backward, 28 between tiles of 32 × 32 of two operands (16) and what stays in registers (32): modelling choice. Warp
+// warps share 128 queries of at most 128 elements, eight warps the longer heads (flash_fwd_launch_template.h).
+// Backward, 28 between tiles of 32 × 32 of two operands (16) and what stays in registers (32): modelling choice. Warp
 // groups take 64 rows; backward, 64 × 128 of two operands, 43, less what is read again: modelling choice. Tensor
 // memory: tiles of 128 × 128, from which P comes, too: 98,304 bytes for a forward tile of a head of 128, and
 // backward 1.3 times as long as the multiplication takes (FlashAttention-4, arXiv 2603.05451, roofline of both passes).
@@ -103,7 +103,7 @@ struct ScoreTime {
 
 // Seconds for one query–key pair with the whole device busy: tensor cores, shared memory, (dQ, added up by atomic
 // operations) the L2, and the softmax, an exponential on the special function units and some instructions on CUDA
-// cores. Other blocks, warps or tiles keep each of them busy, but not perfectly; narrow warps wait for their softmax,
+// cores. Other blocks, warps or tiles keep each of them busy, but not perfectly. Narrow warps wait for their softmax,
 // and with tensor memory other warps do it at the same time.
 ScoreTime time_per_score(const Attention& work, Precision precision, AttentionKind kernel, const Gpu& gpu,
                          const Calibration& calibration) {
@@ -157,7 +157,7 @@ Visits visits(const Attention& work, double rows, double edge_keys) {
 }
 
 // Parts of the keys that FlashAttention-3 gives to different multiprocessors where there are too few blocks, as its
-// calls with a cache do (hopper/heuristics.h, num_splits_heuristic): the fewest within 85 % of the best use of waves.
+// calls with a cache do (hopper/heuristics.h, num_splits_heuristic). The fewest within 85 % of the best use of waves.
 int key_splits(double blocks, double keys, const Gpu& gpu) {
   constexpr double full = 0.8, good = 0.85;
   const double tiles = std::ceil(keys / number(Packing::block_rows));
@@ -183,7 +183,7 @@ double flash_1_occupancy(const Attention& work, const Gpu& gpu) {
   return best;
 }
 
-// What a block that is alone on its multiprocessor waits for beside the flow of keys: nothing hides the softmax of its
+// What a block that is alone on its multiprocessor waits for beside the flow of keys. Nothing hides the softmax of its
 // first keys, or the products of its last, and no other work its queries on their way in and results on their way out,
 // at its share of the memory. Engines' kernels that multiply by warp groups or in tensor memory; FlashAttention-3 and
 // cuDNN write one tile beside the next's products, and warps' kernels share a multiprocessor.

@@ -117,7 +117,7 @@ KernelTime implicit_time(const Convolution& work, Precision precision, Bytes tra
 }
 
 // cuDNN's kernels for tensor cores read NHWC. What lies in NCHW its own kernels turn round before, and back behind
-// (nchwToNhwcKernel, nhwcToNchwKernel); only a filter of one tap in four bytes is a product of matrices as they lie
+// (nchwToNhwcKernel, nhwcToNchwKernel). Only a filter of one tap in four bytes is a product of matrices as they lie
 // (names of cuDNN 9's kernels in steps of ResNet-50, validate/measurements/2026-11-26-h200).
 Seconds turning_time(const Convolution& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
   if (work.format == MemoryFormat::nhwc || !uses_tensor_cores(gpu, precision)) return Seconds(0.0);

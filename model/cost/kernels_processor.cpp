@@ -1,4 +1,4 @@
-// One thread does everything: it dispatches an operator, computes it, and goes on, so that the parts add up,
+// One thread does everything. It dispatches an operator, computes it, and goes on, so that the parts add up,
 //   time = (kernels · dispatch + work) ÷ share of the core
 // Products and convolutions: operations over the rate that the library's blocked kernels reach. OpenBLAS copies its
 // operands block by block into the order in which its kernel reads them (Goto and van de Geijn, Anatomy of

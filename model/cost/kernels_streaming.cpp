@@ -9,7 +9,7 @@ namespace {
 
 // What the kernel before wrote is read from the L2 as far as it is there still: all of it where it fits. Of more, the
 // L2 lets go of the oldest, which is read first, and each line that is read anew takes the place of one that would be
-// read later: nothing is left from twice the L2's size on.
+// read later. Nothing is left from twice the L2's size on.
 Bytes kept(Bytes read, Bytes l2) { return std::clamp(2.0 * l2 - read, Bytes(0.0), read); }
 
 // What a multiprocessor finds in the L2 of what it brought there itself. In chips of compute capability 8.0 and 9.0 to

@@ -62,14 +62,14 @@ bool joins(const Operator& op, const Operator& before);
 ///
 /// eager: one launch for each kernel of each operator; every result is written to device memory.
 /// compiled: an elementwise operator is done in the kernel of the one before it, unless that is a library's, before its
-/// result is written; what the two would have handed over is never in memory. With `constant_weights` (no training)
+/// result is written. What the two would have handed over is never in memory. With `constant_weights` (no training)
 /// operators that read nothing but weights are folded away. cuda_graph: the kernels of eager execution, launched as one
 /// graph. Elsewhere a kernel's time includes the gap to the next one, HostConstants::launch_gap_us, which nodes of a
 /// graph do not have.
 LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, bool constant_weights, const Gpu& gpu,
                          const Calibration& calibration);
 
-/// Host and device time of plan_launches, added up without its list, for one of many layers: an elementwise operator at
+/// Host and device time of plan_launches, added up without its list, for one of many layers. An elementwise operator at
 /// the beginning of a layer is fused into the end of the layer before, and a graph, which holds all layers, is launched
 /// elsewhere.
 struct LaunchTotals {

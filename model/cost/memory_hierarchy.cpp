@@ -81,7 +81,7 @@ Bytes page_of(const MemoryWalk& walk, const MemoryHierarchy& memory) {
 // The lines of a walk fall on sets / gcd(sets, step / line) sets of a cache whose index is plain address bits, as far
 // as these bits lie within a page. The page's own number is as good as random (Hill and Smith, "Evaluating
 // Associativity in CPU Caches", IEEE Transactions on Computers 38, 1989). A hashed index spreads every step evenly.
-// Other virtual machines replace all ways of a set once per residence; how many of their lines fall on one set between
+// Other virtual machines replace all ways of a set once per residence. How many of their lines fall on one set between
 // two uses of a line is Poisson distributed like pages are (Che, Tung and Wang, "Hierarchical Web Caching Systems",
 // IEEE Journal on Selected Areas in Communications 20, 2002: a line stays when it is used again within the cache's
 // characteristic time).

@@ -41,12 +41,12 @@ struct DiskCost {
 ///   disk:    wait = 0,     service = overhead + positioning + block / bandwidth(zone)
 ///   network: wait = latency + round trip + what one connection is slower than the server,
 ///            service as flash, shared by the clients, or block / link
-/// Sequential requests of flash and network are merged by read-ahead, unless they are direct: they wait as requests of
+/// Sequential requests of flash and network are merged by read-ahead, unless they are direct. They wait as requests of
 /// two read-ahead windows do.
 /// Sequential reading on a disk needs no positioning, unless several streams take turns: then once per window.
 DiskCost disk_cost(const Storage& storage, const DiskPattern& pattern);
 
-/// Time in which a disk's arm and platter reach a random place, with `queued` requests to choose from: the elevator
+/// Time in which a disk's arm and platter reach a random place, with `queued` requests to choose from. The elevator
 /// visits them in order, so that the mean of the square root of the way to the next is that of neighbours among
 /// queued + 1 random places. Seek time grows with the root of the way (Ruemmler and Wilkes, "An introduction to disk
 /// drive modeling", 1994), from track-to-track to the average; half a revolution passes on average.
@@ -57,7 +57,7 @@ BytesPerSecond zone_bandwidth(const Storage& disk, double zone, bool write = fal
 
 /// Share of reads that the page cache answers from the second epoch on, with room for `cached` of `whole` bytes and the
 /// least recently used page evicted first. Read in the same order every time, a set that does not fit is never there.
-/// Shuffled anew for every epoch, it is c + (1 - c) ln(1 - c) for c = cached / whole: a sample read at the share u of
+/// Shuffled anew for every epoch, it is c + (1 - c) ln(1 - c) for c = cached / whole. A sample read at the share u of
 /// one epoch and v of the next has met all but u (1 - v) of the others in between.
 double page_cache_share(Bytes cached, Bytes whole, bool shuffled);
 

@@ -2,7 +2,7 @@
 //
 // Steps follow each other; after every so many the state is saved. A failure stops the training until it is noticed,
 // there is a machine in place of the broken one, and processes and state are back. What was done since the state was
-// last saved is then done again. Failures of all parts together are a Poisson process: the time to the next one is
+// last saved is then done again. Failures of all parts together are a Poisson process. The time to the next one is
 // exponentially distributed whatever has happened, and its cause is each part with the share of its rate.
 #pragma once
 

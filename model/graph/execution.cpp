@@ -208,7 +208,7 @@ Execution EventLoop::run() && {
   return std::move(execution_);
 }
 
-/// Whether a task's start depends on nothing but the ends of tasks with lower numbers: each resource takes its tasks
+/// Whether a task's start depends on nothing but the ends of tasks with lower numbers. Each resource takes its tasks
 /// one by one in the order in which they were added, and has its device and its links to itself.
 bool starts_in_order(const TaskGraph& graph) {
   const auto takes_in_order = [](const Resource& resource) {

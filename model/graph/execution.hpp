@@ -1,4 +1,4 @@
-// The one loop that runs task graphs. Time advances here and nowhere else: a task starts when its resource is free for
+// The one loop that runs task graphs. Time advances here and nowhere else. A task starts when its resource is free for
 // it and its predecessors are done, and ends after its duration, or when the interconnect says that its data have
 // arrived.
 #pragma once

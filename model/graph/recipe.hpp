@@ -53,9 +53,9 @@ CollectiveWork collective_work(CollectiveOperation operation, Bytes size, int ra
 RecipePointer joined(const RecipePointer& first, const RecipePointer& second);
 
 /// Operators as plan_launches() and launch_totals() price them, `times` over, each `stretch` times as long (see
-/// StepConstants::kernel_stretch). Compiled execution fuses elementwise operators into the one before them; what such a
+/// StepConstants::kernel_stretch). Compiled execution fuses elementwise operators into the one before them. What such a
 /// kernel moves is then added to the traffic of its producer, or, behind a product, kept as a kernel that moves what
-/// the producer would not have: nothing for an activation, which is left out.
+/// the producer would not have. Nothing for an activation, which is left out.
 Recipe kernels_of(const std::vector<Operator>& ops, ExecutionMode mode, double stretch, const Gpu& gpu,
                   const Calibration& calibration);
 

@@ -8,7 +8,7 @@
 
 namespace foretrain {
 
-/// Once its latency is over, a collective is worked off at the speed that those beside it leave; speeds are worked out
+/// Once its latency is over, a collective is worked off at the speed that those beside it leave. Speeds are worked out
 /// anew whenever one of them starts or ends to move. What meets nobody takes exactly its uncontended time, what starts
 /// and ends with all others exactly LinkShare::together.
 class SharedLinks {

@@ -44,7 +44,7 @@ struct Resource {
 
   std::string name;
   Kind kind = Kind::device_stream;
-  int lane = 0;  ///< index of the group of symmetric ranks that it stands for (pipeline stage)
+  int rank_class = 0;  ///< index of the group of symmetric ranks that it stands for (pipeline stage)
   Order order = Order::added;
   /// Resources with the same number from 0 up are streams of one device: tasks that run on them at the same time slow
   /// each other down by Block::share (see SharedDevice). -1: a stream that has its device to itself. Not with at_once.

@@ -122,7 +122,7 @@ std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Execution& 
     entry.duration = bar.end - bar.start;
     entry.micro_batch = graph.tasks()[task].micro_batch;
     entry.category = name(bar.category);
-    entry.lane = graph.resource_of(bar.task).lane;
+    entry.rank_class = graph.resource_of(bar.task).rank_class;
     if (block.flows) {
       entry.algorithm = block.flows->chosen_algorithm;
       entry.moved = moved_by(*block.flows);

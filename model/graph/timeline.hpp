@@ -14,7 +14,7 @@ struct TimelineEntry {
   Seconds start, duration;
   int micro_batch = -1;
   std::string category;                 ///< compute, communication, optimizer, host or data
-  int lane = 0;                         ///< Resource::lane: the group of symmetric ranks
+  int rank_class = 0;                   ///< of the resource: the group of symmetric ranks
   std::string algorithm = {};           ///< how it moves data, where it does
   Bytes moved = {};                     ///< all its flows together
   std::vector<std::size_t> after = {};  ///< entries of other resources that it waited for

@@ -10,8 +10,8 @@
 
 namespace foretrain {
 
-/// The first thing that is impossible about the network between a cluster's nodes, each figure of which is possible;
-/// keys below `cluster`: a fabric into which the nodes do not fit, faults of parts that do not exist or that cut a node
+/// The first thing that is impossible about the network between a cluster's nodes, each figure of which is possible.
+/// Keys below `cluster`: a fabric into which the nodes do not fit, faults of parts that do not exist or that cut a node
 /// off from the others.
 std::optional<HardwareProblem> check_network(const Cluster& cluster);
 

@@ -1,7 +1,7 @@
 // The fabric behind the NICs, as values: what switches there are and what lies between them. Turned into
 // routes by fabric_routes.hpp.
 //
-// A kind of fabric is a struct of this file and stands in Fabric::shape; its other functions are in fabric_NAME.cpp:
+// A kind of fabric is a struct of this file and stands in Fabric::shape. Its other functions are in fabric_NAME.cpp:
 //   word     what `kind:` calls it
 //   routes   its links, and the ways through them, for a cluster that has no problem
 //   problem  why it is impossible, or does not suit the cluster; nothing where it does

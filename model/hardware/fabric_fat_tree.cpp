@@ -7,7 +7,7 @@
 // are taken to even out likewise. With a draw of hash each uplink is a link of its own. Uplink i of every leaf leads to
 // spine i of its pod, which has one cable to each of the pod's leaves: the leaf's hash decides the way down, too. A
 // spine's cables into the core are as many as its leaves ÷ pod_oversubscription, and cable j of spine i leads to a core
-// switch that has spine i of every pod at its ports: the spine's hash decides the other pod's way down.
+// switch that has spine i of every pod at its ports. The spine's hash decides the other pod's way down.
 #include <fmt/format.h>
 
 #include <algorithm>

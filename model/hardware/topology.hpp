@@ -3,8 +3,8 @@
 // The wiring of one node is a Boost.Graph; its routes are found once (fewest hops, then most bandwidth) and shared by
 // all nodes of its kind. A route between nodes is: source GPU → its nearest NIC → fabric → nearest card →
 // destination GPU. Every physical link is two directed links (one for a half-duplex link), so that full duplex needs no
-// special case. GPUs talk over NVLink where a direct link or an NVSwitch joins them, else over PCIe and the sockets;
-// where the node has no peer-to-peer access, through the memory of the source's socket. Each socket's memory is a link
+// special case. GPUs talk over NVLink where a direct link or an NVSwitch joins them, else over PCIe and the sockets.
+// Where the node has no peer-to-peer access, through the memory of the source's socket. Each socket's memory is a link
 // of its own, shared by reads and writes. Each card has one link to the fabric and one from it (line rate ×
 // efficiency); with oversubscription o > 1 the node has one more of each: cards × bandwidth ÷ o. Behind the cards lies
 // the fabric (fabric.hpp); a single switch does not block. Nodes with faults have routes of their own over the same

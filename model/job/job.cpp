@@ -105,7 +105,7 @@ void finish(const Scenario& scenario, Detail detail, Result& result) {
   result.settings = settings_of(scenario);
   if (train == nullptr) return;
   train->trainer = scenario.trainer;
-  train->traits = scenario.traits;
+  train->framework_settings = scenario.framework_settings;
 }
 
 Result estimate(const Scenario& scenario) {

@@ -66,7 +66,7 @@ bool has_generation(const Gpu& gpu) {
 /// that long for most of its work.
 bool is_plain(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
-  if (train.code.kernels == KernelSet::plain || !plan.sync.overlap || (plan.tensor > 1 && !plan.tensor_overlap))
+  if (train.code.kernels == KernelSet::unfused || !plan.sync.overlap || (plan.tensor > 1 && !plan.tensor_overlap))
     return true;
   const auto* transformer = std::get_if<TransformerConfig>(&train.model.shape);
   return transformer != nullptr && transformer->sequence >= long_sequence;
@@ -86,7 +86,7 @@ Kind of_computing(const Scenario& scenario, const TrainWorkload& train) {
   } else {
     kind = late("recipe", "tuned frameworks", c.recipe, c);
   }
-  if (scenario.where.contains("plan.trainer") || c.unnamed <= kind.slower) return kind;
+  if (scenario.where.contains("plan.framework") || c.unnamed <= kind.slower) return kind;
   return {"unnamed", "unspecified framework", c.unnamed, kind.faster};
 }
 

@@ -15,7 +15,7 @@ void set_published_uncertainty(const Scenario& scenario, Result& result);
 /// Whether a training step of the GPU's generation is among the shipped measurements; of a processor it always is.
 bool has_measured_step(const Gpu& gpu);
 
-/// Of a step of a learned stack: what runs left out lay within when it was learned; wider by half on more or fewer
+/// Of a step of a learned stack: what runs left out lay within when it was learned. Wider by half on more or fewer
 /// machines than it was learned on, with a warning. False where no stack was learned.
 bool set_learned_uncertainty(const Scenario& scenario, Result& result);
 

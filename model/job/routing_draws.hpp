@@ -18,7 +18,7 @@ using ExecutorOn = std::function<Execution(const TaskGraph&, const Topology&)>;
 /// The library that plans a collective knows no hashes: algorithms, rings and the classes of ranks are those of the
 /// topology without draws. What groups of a class carry out side by side then ends with the slowest of them, in each
 /// collective anew: exact where one group is the slowest throughout, else a little too long. Where flows of several
-/// kinds meet, a route that holds one kind up may leave another more of a card: a draw of hashes that comes out faster
+/// kinds meet, a route that holds one kind up may leave another more of a card. A draw of hashes that comes out faster
 /// than the topology without draws counts as that.
 struct RoutingDraws {
   Topology median;

@@ -92,6 +92,13 @@ void add_routing(const Cluster& cluster, SettingList& list) {
   }
 }
 
+/// "tensor-context-expert-pipeline-data", as the key has it.
+std::string order_text(const std::array<ParallelDimension, 5>& order) {
+  std::string text;
+  for (const ParallelDimension one : order) text += fmt::format("{}{}", text.empty() ? "" : "-", name(one));
+  return text;
+}
+
 void add_plan_settings(const Plan& plan, SettingList& list) {
   list.begin("Plan");
   const auto add_factor = [&](const char* word, int value, const char* key) {
@@ -106,11 +113,12 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   if (plan.pipeline > 1) list.add("schedule", std::string(name(plan.schedule)), {"plan.schedule"});
   add_factor("interleave", plan.interleave, "plan.interleave");
   add_factor("context", plan.context, "plan.context");
+  if (plan.order != Plan().order) list.add("rank order", order_text(plan.order), {"plan.order"});
   if (plan.context > 1) list.add("context method", std::string(name(plan.context_method)), {"plan.context_method"});
   add_factor("expert", plan.expert, "plan.expert");
   if (plan.expert > 1 || plan.folded_experts) {
     list.add("expert dispatch", std::string(name(plan.expert_dispatch)), {"plan.expert_dispatch"});
-    list.add("expert overlap", plan.expert_overlap ? "yes" : "no", {"plan.expert_overlap"});
+    list.add("expert overlap", plan.expert_comm_overlap ? "yes" : "no", {"plan.expert_comm_overlap"});
   }
   if (plan.graphed_parts != GraphedParts::none) {
     list.add("CUDA graphs", std::string(name(plan.graphed_parts)), {"plan.graphed_parts"});
@@ -223,8 +231,9 @@ std::vector<Setting> settings_of(const Scenario& scenario) {
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_training(scenario, *train, list);
     list.begin("Framework");
-    const bool named = scenario.where.contains("plan.trainer");
-    list.add("", named ? scenario.trainer : fmt::format("not named, {} defaults", scenario.trainer), {"plan.trainer"});
+    const bool named = scenario.where.contains("plan.framework");
+    list.add("", named ? scenario.trainer : fmt::format("not named, {} defaults", scenario.trainer),
+             {"plan.framework"});
   } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     list.begin("Collective");
     list.add_fact("", fmt::format("{} of {}", name(collective->operation), format_bytes(collective->size)));

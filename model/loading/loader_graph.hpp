@@ -16,7 +16,7 @@ struct LoaderGraph {
   int settled = 0;            ///< batches after which the interval between steps has settled
 };
 
-/// Batch k is prepared by worker k mod n: it waits for storage, uses storage, then a core, and may begin when the
+/// Batch k is prepared by worker k mod n. It waits for storage, uses storage, then a core, and may begin when the
 /// worker's previous batch is done and batch k - n · prefetch has been taken. A step takes `consumer` after its batch
 /// has been copied; copies run beside the step before where the pipeline says so. Batches differ by
 /// LoaderPipeline::spread. `copy` is what a copy moves (nothing: LoaderBatch::transfer as a fixed time).

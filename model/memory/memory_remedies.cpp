@@ -34,18 +34,27 @@ class Remedies {
   std::vector<std::string> find() && {
     recompute();
     smaller_micro_batch();
-    adapters();
     offload();
     sharding();
-    return std::move(found_);
+    std::ranges::stable_sort(found_, {}, &Found::gpus);
+    adapters();
+    std::vector<std::string> texts;
+    for (Found& one : found_) texts.push_back(std::move(one.text));
+    return texts;
   }
 
  private:
+  struct Found {
+    int gpus;  ///< of all data-parallel ranks
+    std::string text;
+  };
+
   bool consider(const Scenario& s, const TrainWorkload& t, const std::string& change) {
     const MemoryFootprint m = footprint_of(s, t);
     if (!m.fits()) return false;
-    found_.push_back(
-        fmt::format("fits with {}: {:.1f} of {:.1f} GB", change, m.total().value() / 1e9, m.capacity.value() / 1e9));
+    const int gpus = s.plan.data * s.plan.tensor * s.plan.pipeline * s.plan.context;
+    found_.push_back({gpus, fmt::format("fits with {}: {:.1f} of {:.1f} GB", change, m.total().value() / 1e9,
+                                        m.capacity.value() / 1e9)});
     return true;
   }
 
@@ -70,7 +79,7 @@ class Remedies {
     if (model == nullptr || !is_causal(model->family) || model->experts > 1 || !train_.parts.all()) return;
     TrainWorkload t = train_;
     t.parts.lora = Lora{};
-    consider(scenario_, t, fmt::format("lora: {{ rank: {} }}", t.parts.lora->rank));
+    consider(scenario_, t, fmt::format("lora: {{ rank: {} }}, another training (of adapters)", t.parts.lora->rank));
   }
 
   void offload() {
@@ -131,7 +140,7 @@ class Remedies {
 
   const Scenario& scenario_;
   const TrainWorkload& train_;
-  std::vector<std::string> found_;
+  std::vector<Found> found_;
 };
 
 }  // namespace

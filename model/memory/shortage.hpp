@@ -3,7 +3,7 @@
 
 namespace foretrain {
 
-/// How many times as long a step takes that is short of memory, if it runs at all: the allocator gives all free blocks
+/// How many times as long a step takes that is short of memory, if it runs at all. The allocator gives all free blocks
 /// back and asks for them again (PyTorch's cudaMalloc retries). 2.7 to 8.1 of the twelve such rows of
 /// cases_nanotron_h100.csv, four in the middle.
 inline constexpr double shortage_slowdown = 4.0;

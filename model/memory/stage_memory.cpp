@@ -8,7 +8,7 @@
 
 #include "model/base/number.hpp"
 #include "model/memory/allocator.hpp"
-#include "model/memory/waiting_tensors.hpp"
+#include "model/memory/pending_stream_buffers.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 
@@ -75,7 +75,7 @@ struct ParameterBytes {
 /// are let go after the update where nothing is summed up in their place (PyTorch, torch.amp: autograd keeps casts;
 /// Optimizer.zero_grad: set_to_none).
 bool casts_give_way(const Plan& plan, const TrainWorkload& train) {
-  return train.code.cast_weights && plan.data == 1 && micro_batches(train, plan) == 1;
+  return train.code.cache_cast_weights && plan.data == 1 && micro_batches(train, plan) == 1;
 }
 
 ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) {
@@ -87,14 +87,14 @@ ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) 
   // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
   if ((plan.zero == 3 || casts_give_way(plan, train)) && train.master_weights) return {fp32, fp32, Bytes(0.0), state};
   // Without fp32 weights there are tensors of one format alone (PyTorch, optim/adamw.py: zeros_like of the parameter).
-  if (!train.master_weights && !train.code.cast_weights && !train.code.fp32_states && weight < fp32) {
+  if (!train.master_weights && !train.code.cache_cast_weights && !train.code.fp32_states && weight < fp32) {
     if (!has_8bit_states(train.optimizer)) state = state * (weight / fp32);
     return {weight, std::min(weight, gradient), Bytes(0.0), state};
   }
   // Of the last micro-batches they are made while activations go; where a forward pass follows, blocks are left between
   // what it keeps, as large as they are.
   const bool follows = micro_batches(train, plan) > plan.pipeline || plan.zero == 0;
-  const bool added_apart = plan.sync.summed_apart && !divides_gradients(plan) && weight < gradient && follows;
+  const bool added_apart = plan.sync.fp32_accumulation && !divides_gradients(plan) && weight < gradient && follows;
   return {weight, gradient + (added_apart ? weight : Bytes(0.0)),
           train.master_weights && !on_servers ? fp32 : Bytes(0.0), state};
 }
@@ -211,7 +211,7 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
     }
     const double numbers = layer.held();
     if (layer.splittable) {
-      waiting_ = std::max(waiting_, waiting_tensors(scenario, train, layer));
+      waiting_ = std::max(waiting_, pending_stream_buffers(scenario, train, layer));
       memory.gathered = 2.0 * numbers * weight;
       if (sharded_ && shards_ > 1.0) memory.unscattered = layer.parameters * (weight + gradient);
       largest_ = std::max(largest_, numbers);
@@ -306,7 +306,7 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
   // On processors all buckets are counted (DistributedDataParallel keeps them all). On GPUs one is, with which the
   // other parts were compared to measurements.
   const Bytes bucket = processor ? all : std::min(plan.sync.bucket, all);
-  const bool in_place = servers_update(plan) || (!plan.sync.copied && !divides_gradients(plan));
+  const bool in_place = servers_update(plan) || (!plan.sync.separate_bucket_buffers && !divides_gradients(plan));
   const bool sums = plan.data * plan.context > 1 || plan.schedule == PipelineSchedule::dualpipe;
   if (processor && has_servers(plan.sync.algorithm)) {
     communication += all * 2.0;  // what is pushed and what is pulled

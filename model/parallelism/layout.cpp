@@ -27,7 +27,7 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   options.sequence_parallel = plan.sequence_parallel;
   options.code = train.code;
   // ZeRO-3's shards are cast before they are gathered.
-  options.casts_weights = train.code.cast_weights && plan.zero < 3 &&
+  options.casts_weights = train.code.cache_cast_weights && plan.zero < 3 &&
                           bytes_per_element(storage_precision(train.precision)) < bytes_per_element(Precision::fp32);
   options.parts = train.parts;
   options.data = train.data;
@@ -234,10 +234,11 @@ std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& c
 }
 
 Seconds framework_overhead(const Plan& plan, const Cluster& cluster, const TrainWorkload& train) {
-  if (plan.pipeline == 1 || plan.tensor == 1 || train.peer_dispatch == Seconds(0.0)) return train.layer_dispatch;
+  if (plan.pipeline == 1 || plan.tensor == 1 || train.p2p_dispatch_overhead == Seconds(0.0))
+    return train.layer_dispatch;
   const std::vector<std::vector<int>> nodes = nodes_of_stages(plan, cluster);
   const bool across = std::ranges::any_of(nodes, [&](const auto& of_stage) { return of_stage != nodes.front(); });
-  return train.layer_dispatch + train.peer_dispatch * (across ? plan.tensor - 1.0 : 0.0);
+  return train.layer_dispatch + train.p2p_dispatch_overhead * (across ? plan.tensor - 1.0 : 0.0);
 }
 
 }  // namespace foretrain

@@ -116,8 +116,8 @@ class RankLayout {
 /// For each stage the nodes that hold some of its ranks, in the order of ranks; machines of servers hold none.
 std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& cluster);
 
-/// What a trainer's own code takes on the host for a block's pass: layer_dispatch, and peer_dispatch for each other
-/// tensor rank where stages lie on several nodes.
+/// What a trainer's own code takes on the host for a block's pass: layer_dispatch, and p2p_dispatch_overhead for each
+/// other tensor rank where stages lie on several nodes.
 Seconds framework_overhead(const Plan& plan, const Cluster& cluster, const TrainWorkload& train);
 
 }  // namespace foretrain

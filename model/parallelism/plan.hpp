@@ -51,12 +51,12 @@ struct Sync {
   /// tensor is never cut (PyTorch's DistributedDataParallel).
   enum class Bucketing { by_layer, by_tensor } bucketing = Bucketing::by_layer;
   bool overlap = true;
-  bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
-  bool copied = false;             ///< gradients are copied into buckets, which have memory of their own (key copied)
+  bool sync_each_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
+  bool separate_bucket_buffers = false;  ///< gradients are copied into buckets, which have memory of their own
   /// What adds a micro-batch's gradients to those before it. fused: the products that make them; added: a kernel a
   /// tensor; clipped: the same, behind a norm and a clipping of each micro-batch's own.
   enum class Accumulation { fused, added, clipped } accumulation = Accumulation::fused;
-  bool summed_apart = false;  ///< micro-batches add up beside the gradients of a pass, which stay (key summed_apart)
+  bool fp32_accumulation = false;  ///< micro-batches add up beside the gradients of a pass, which stay
   Precision gradient_precision = Precision::fp32;
   /// What ZeRO gathers and workers pull weights in; else what they are kept in (bf16 in trainings that cast operands).
   std::optional<Precision> parameter_precision = std::nullopt;
@@ -82,19 +82,19 @@ constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_bac
 }
 
 /// What a stage does while its activations, or their gradients, are on their way to the next one (key
-/// plan.pipeline_messages): it goes on with its next pass, or waits for their arrival.
+/// plan.pipeline_messages). It goes on with its next pass, or waits for their arrival.
 enum class PipelineMessages { asynchronous, blocking };
 
 /// What ranks are divided by (words of key plan.order).
 enum class ParallelDimension { tensor, context, expert, data, pipeline };
 
 /// How a step's samples are divided among replicas on nodes of several kinds (key plan.split): to each as many; as the
-/// peak rates of their GPUs; so that the passes of all are over as early as can be.
+/// peak rates of their GPUs. So that the passes of all are over as early as can be.
 enum class BatchSplit { equal, proportional, best };
 
 /// How ZeRO-1 sums gradients (key by of plan.zero): each rank is sent its part, or all of them as without ZeRO.
 enum class ZeroBy { scatter, all_reduce };
-/// What ZeRO-2 does with gradients (key gradients of plan.zero): each micro-batch's are scattered, and a rank adds up
+/// What ZeRO-2 does with gradients (key gradients of plan.zero). Each micro-batch's are scattered, and a rank adds up
 /// its part alone; or all are kept whole until the last one, which is ZeRO-1's memory and traffic.
 enum class ZeroGradients { scattered, kept };
 
@@ -118,7 +118,7 @@ struct Plan {
   /// the ranks beside them among which experts are divided further, and the key all of them.
   bool folded_experts = false;
   ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;
-  bool expert_overlap = false;  ///< tokens travel behind the kernels of another micro-batch or chunk
+  bool expert_comm_overlap = false;  ///< tokens travel behind the kernels of another micro-batch or chunk
   bool sequence_parallel = false;
   bool tensor_overlap = false;  ///< gathers and scatters of tensor ranks run in chunks behind their products
   /// Which dimension runs over neighbouring ranks: the fastest first. Megatron-LM's own by default (arXiv 2104.04473,
@@ -159,7 +159,7 @@ inline bool splits_backward(PipelineSchedule schedule) {
 
 /// Whether expert all-to-alls count as hidden in each pass; DualPipe's pairs of passes hide all that is in them.
 inline bool hides_exchanges(const Plan& plan) {
-  return plan.expert_overlap && plan.schedule != PipelineSchedule::dualpipe;
+  return plan.expert_comm_overlap && plan.schedule != PipelineSchedule::dualpipe;
 }
 
 /// Ranks that hold the same parameters and sum their gradients: data and context ranks, under DualPipe of two stages.
@@ -178,7 +178,7 @@ inline bool divides_gradients(const Plan& plan) {
 
 /// Whether gradients leave after every micro-batch; so do ZeRO-3's, unit by unit.
 inline bool synchronises_every_micro_batch(const Plan& plan) {
-  return plan.zero < 3 && (plan.sync.every_micro_batch || divides_gradients(plan));
+  return plan.zero < 3 && (plan.sync.sync_each_micro_batch || divides_gradients(plan));
 }
 
 /// What one rank holds of a stage's `parameters` where ZeRO divides them; those in experts over fewer ranks, as expert

@@ -13,7 +13,7 @@ bool is_weight_gradient(const Operator& op);
 /// bytes for each token and hidden unit of a GPT block).
 Bytes kept_for_weight_gradients(const Layer& layer);
 
-/// The layer as its backward pass is done in two parts: what the stage before waits for, and the rest, which nothing in
+/// The layer as its backward pass is done in two parts. What the stage before waits for, and the rest, which nothing in
 /// the layer waits for and in which nothing is sent.
 Layer without_weight_gradients(const Layer& layer);
 Layer weight_gradients_alone(const Layer& layer);

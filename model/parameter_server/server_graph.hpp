@@ -4,7 +4,7 @@
 // what is ready first, or what the next forward pass needs first. A server updates what is complete. The kinds of
 // consistency differ in edges alone:
 //   synchronous    a key is updated when all workers have pushed it. All pull it then
-//   asynchronous   each push is an update of its own; its worker pulls after it
+//   asynchronous   each push is an update of its own. Its worker pulls after it
 //   bounded(k)     as asynchronous, and a key is pulled for iteration i when all workers' updates of iteration i-k-1
 //                  are in it (no worker is more than k iterations ahead)
 #pragma once

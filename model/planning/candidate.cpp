@@ -73,7 +73,7 @@ Candidate::Ending Candidate::ending() const {
              .first_bucket = sync.first_bucket,
              .bucketing = sync.bucketing,
              .gradient_precision = sync.gradient_precision,
-             .every_micro_batch = synchronises_every_micro_batch(plan()),
+             .sync_each_micro_batch = synchronises_every_micro_batch(plan()),
              .single_process = plan().single_process,
              .master_weights = train().master_weights,
              .gather_overlap = sync.gather_overlap,
@@ -151,7 +151,7 @@ std::optional<StepEnds> Candidate::ends() {
   }
   StepEnds ends = known->second;
   ends.overlap = plan().sync.overlap;
-  ends.every_micro_batch = synchronises_every_micro_batch(plan());
+  ends.sync_each_micro_batch = synchronises_every_micro_batch(plan());
   return ends;
 }
 
@@ -159,7 +159,7 @@ MemoryFootprint Candidate::least_memory() {
   const auto known = states_.find(stored());
   if (known != states_.end() && !known->second.fits_gpu()) return known->second;
   Plan lean = plan();
-  lean.sync.copied = false;
+  lean.sync.separate_bucket_buffers = false;
   lean.sync.bucket = Bytes(0.0);
   const OtherPlan other(scenario_, std::move(lean));
   const MemoryFootprint least = memory();

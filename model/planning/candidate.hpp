@@ -1,4 +1,4 @@
-// The plan that a search looks at, one after the other of a layout: its steps, built by model/training/pricing, what
+// The plan that a search looks at, one after the other of a layout. Its steps, built by model/training/pricing, what
 // they take at least, and the memory that it needs.
 #pragma once
 
@@ -80,7 +80,7 @@ class Candidate {
     Bytes bucket, first_bucket;
     Sync::Bucketing bucketing = Sync::Bucketing::by_layer;
     Precision gradient_precision = Precision::fp32;
-    bool every_micro_batch = false, single_process = false, master_weights = false, gather_overlap = false;
+    bool sync_each_micro_batch = false, single_process = false, master_weights = false, gather_overlap = false;
     ExecutionMode execution = ExecutionMode::eager;
     Sync::Gather gather = Sync::Gather::buckets;
     ZeroBy zero_by = ZeroBy::scatter;

@@ -158,7 +158,7 @@ PassTimes pass_times(const Step& step) {
 StepEnds ends_of(const Step& step) {
   StepEnds ends;
   ends.overlap = step.overlap;
-  ends.every_micro_batch = step.every_micro_batch;
+  ends.sync_each_micro_batch = step.sync_each_micro_batch;
   ends.stages.resize(at_index(step.stage_count()));
   for (std::size_t rank_class = 0; rank_class < step.rank_classes.size(); ++rank_class) {
     const RankClassBound times(step, rank_class);
@@ -236,7 +236,7 @@ Seconds pipeline_bound(const PipelineShape& shape, const PassTimes& times, const
     if (ends != nullptr) {
       const StepEnds::Stage& own = ends->stages[at_index(stage)];
       Seconds sent = own.weights;
-      if (ends->every_micro_batch) {
+      if (ends->sync_each_micro_batch) {
         sent += sum_of(own.gradients);
         // Backward passes but the last of each chunk wait for what they send.
         for (int chunk = 0; chunk < placement.chunks(); ++chunk) {

@@ -1,4 +1,4 @@
-// Times that a step cannot fall below, from the times of its blocks: what each stage has to do, what it waits for
+// Times that a step cannot fall below, from the times of its blocks. What each stage has to do, what it waits for
 // before it can begin, and what is left to do when it has ended. None exceeds the time of the step's graph over an
 // uncontended network.
 #pragma once
@@ -34,7 +34,7 @@ struct StepEnds {
   std::vector<Stage> stages;
   Seconds after;  ///< norm, what happens once per step
   bool overlap = true;
-  bool every_micro_batch = false;  ///< gradients leave after each
+  bool sync_each_micro_batch = false;  ///< gradients leave after each
 };
 StepEnds ends_of(const Step& step);
 

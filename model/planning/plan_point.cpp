@@ -112,7 +112,7 @@ std::string describe(const PlanPoint& point) {
   }
   if (point.recompute != Recompute::none) add(fmt::format("recompute {}", name(point.recompute)));
   if (point.sequence_parallel && point.tensor > 1) add("sequence parallel");
-  if (point.zero > 0) add(fmt::format("zero {}", point.zero));
+  if (point.zero > 0) add(fmt::format("ZeRO {}", point.zero));
   if (point.offload > 0) add(fmt::format("offload {}", plan_offloads[static_cast<std::size_t>(point.offload)]));
   if (point.order > 0) add("pipeline before data");
   if (point.algorithm != SyncAlgorithm::automatic) add(name(point.algorithm));

@@ -1,6 +1,6 @@
 // The plans that are searched: which values each dimension takes, and which combinations are possible. Limits are those
 // of practice: tensor parallelism stays within a node, a pipeline's stages hold equally many layers per chunk where
-// they are interleaved, experts are divided evenly; what checks.hpp refuses is no plan.
+// they are interleaved, experts are divided evenly. What checks.hpp refuses is no plan.
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@ double tokens_of_samples(const ModelConfig& model);
 
 /// The number of samples near `wanted` that GPUs can divide: itself where they do, else the multiple of gpus x 2^k that
 /// is at most a tenth away, with the largest k (of either sign) for which there is one, so that plans find
-/// micro-batches and stages; where there is none, the nearest multiple of `gpus`, one at least.
+/// micro-batches and stages. Where there is none, the nearest multiple of `gpus`, one at least.
 std::int64_t divisible_batch(double wanted, std::int64_t gpus);
 
 struct UsualBatch {

@@ -49,7 +49,7 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
 /// A path written in a file, relative to that file or else to the working directory. Throws ScenarioError at the field.
 std::filesystem::path referenced_file(const Field& path);
 
-/// From now on scenarios of this session, which strangers write, name the catalogue alone: a path that is not written
+/// From now on scenarios of this session, which strangers write, name the catalogue alone. A path that is not written
 /// in one of its own files is refused, whether there is such a file or not.
 void refuse_paths();
 

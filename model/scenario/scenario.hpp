@@ -131,8 +131,8 @@ struct Scenario {
   Workload workload;
   Plan plan;
   Calibration calibration;
-  std::string trainer;        ///< a training's, by its name or that of the file which holds where none is named
-  std::vector<Trait> traits;  ///< settings that the framework could decide, with their origin
+  std::string trainer;  ///< a training's, by its name or that of the file which holds where none is named
+  std::vector<ResolvedSetting> framework_settings;     ///< settings that the framework could decide, with their origin
   std::optional<LearnedRange> learned = std::nullopt;  ///< where the trainer was learned from runs
   std::vector<BackgroundFlow> background;
   std::vector<Scenario> jobs = {};        ///< others on the same cluster, each on nodes of its own (Plan::placement)

@@ -20,6 +20,9 @@ using KnownKeys = std::span<const keys::Key* const>;
 /// More than a page of complaints helps nobody.
 constexpr std::size_t most_complaints = 30;
 
+/// More keys than that are not listed in an error.
+constexpr std::size_t most_listed = 12;
+
 /// The places of a scenario at which a key stands that was sought at `path`: in a mapping of the one sought in, or in
 /// one that this is in. The least deep first. `known`: what could have stood there.
 std::vector<std::string> further_in_or_out(const std::string& path, KnownKeys known) {
@@ -51,7 +54,8 @@ ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, K
   } else if (const std::vector<std::string> places = further_in_or_out(path, known); !places.empty()) {
     expected = fmt::format("did you mean {}?", or_list(places, 3));
   } else {
-    expected = fmt::format("known here: {}", or_list(words, 30));
+    expected = words.size() <= most_listed ? fmt::format("known here: {}", or_list(words, most_listed))
+                                           : "`foretrain keys` lists all";
   }
   return {entry.where, path, "unknown key", std::move(expected)};
 }

@@ -50,7 +50,7 @@ std::vector<WeightedValue> normal_values(double mean, double deviation) {
   return normalised(std::move(values));
 }
 
-/// All tokens are computed wherever samples begin and end, so that only what does not go with the length varies: the
+/// All tokens are computed wherever samples begin and end, so that only what does not go with the length varies. The
 /// residual e = work − tokens · E[work]/E[tokens] of each of the m samples, by the central limit theorem of renewal
 /// rewards (variance m · Var e).
 std::vector<WeightedValue> fixed_length_work(const SampleMix& mix, double m, WorkWeights work, bool by_length) {

@@ -87,8 +87,8 @@ class BlockBuilder {
   /// A linear layer of a block. Formats shorter than 16 bits are cast to: the input unless the norm before wrote it so
   /// (`cast_input` = false), the result's gradient, and the weights, once a step. Attention, norms, embedding and
   /// logits stay in bf16. Frozen weights need no operands along the other side. Plain code scales fp8 by the largest
-  /// number of the whole tensor at hand (torchao, float8, tensorwise dynamic scaling): it is sought before anything is
-  /// cast, by a kernel of its own or, compiled, by the producer; so that no cast is part of what comes before it.
+  /// number of the whole tensor at hand (torchao, float8, tensorwise dynamic scaling). It is sought before anything is
+  /// cast, by a kernel of its own or, compiled, by the producer. So that no cast is part of what comes before it.
   void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
                     bool cast_input, std::int64_t batch = 1, bool grouped = false) const {
     if (quantised())
@@ -213,27 +213,27 @@ class BlockBuilder {
       layer.backward_collectives.push_back({all_gather, group, source});
       layer.backward_collectives.push_back({reduce_scatter, group, source});
     }
-    const bool narrow = options_.precision == Precision::fp8 && options_.code.narrow_gathers;
+    const bool narrow = options_.precision == Precision::fp8 && options_.code.fp8_all_gather;
     const Bytes gathered = narrow ? size * (bytes_per_element(options_.precision) / element_) : size;
     layer.forward_collectives.push_back({all_gather, group, gathered, halves});
     layer.forward_collectives.push_back({reduce_scatter, group, size, halves});
     layer.backward_collectives.push_back({all_gather, group, gathered, halves});
     layer.backward_collectives.push_back({reduce_scatter, group, size, halves});
-    const bool again = weights_ && !options_.code.keep_gathered;
+    const bool again = weights_ && !options_.code.keep_gathered_inputs;
     if (again) layer.backward_collectives.push_back({all_gather, group, gathered, halves, again});
   }
 
   /// One product makes queries, keys and values; GPT-2's code joins them whatever others do.
   [[nodiscard]] bool joins_queries() const {
-    return options_.code.joined_projections || config_.family == TransformerFamily::gpt;
+    return options_.code.fused_qkv || config_.family == TransformerFamily::gpt;
   }
   /// The feed-forward layer has a gate, which is a product of its own.
-  [[nodiscard]] bool has_own_gate() const { return config_.gated_ffn && !options_.code.joined_projections; }
+  [[nodiscard]] bool has_own_gate() const { return config_.gated_ffn && !options_.code.fused_qkv; }
   /// Models that predict the next token have no use for the last one's logits.
   [[nodiscard]] bool shifts_logits() const {
     return options_.code.shifted_logits && is_causal(config_.family) && options_.code.loss.kind == Loss::Kind::eager;
   }
-  [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::plain; }
+  [[nodiscard]] bool plain() const { return options_.code.kernels == KernelSet::unfused; }
   /// Context ranks attend to whole sequences with a share of the heads each (Ulysses).
   [[nodiscard]] bool divides_heads() const {
     return options_.context > 1 && options_.context_method == ContextMethod::ulysses;

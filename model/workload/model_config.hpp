@@ -13,7 +13,7 @@ namespace foretrain {
 
 enum class TransformerFamily { gpt, bert, mpt, llama, vit, t5 };
 
-/// What a token's state passes on its way through a model, with norm and residual addition: a block of attention and
+/// What a token's state passes on its way through a model, with norm and residual addition. A block of attention and
 /// feed-forward half, or, in hybrid models, a half alone or a Mamba-2 layer. Letters of key layer_pattern, as
 /// Nemotron-H writes them (hybrid_override_pattern): M, *, -, E.
 enum class LayerKind { block, mamba, attention, feed_forward, experts };
@@ -24,8 +24,8 @@ struct MambaConfig {
   std::int64_t heads = 0, head_dim = 64, state = 128, groups = 8;
   std::int64_t kernel = 4;   ///< taps of the causal convolution
   std::int64_t chunk = 256;  ///< tokens that are multiplied at once
-  /// Mamba-1 (Gu and Dao 2023, arXiv 2312.00752): heads of one element, each number of a state with a rate of its own;
-  /// steps, and what writes and reads the states, come out of the convolved inputs, steps through so many numbers.
+  /// Mamba-1 (Gu and Dao 2023, arXiv 2312.00752): heads of one element, each number of a state with a rate of its own.
+  /// Steps, and what writes and reads the states, come out of the convolved inputs, steps through so many numbers.
   std::int64_t step_rank = 0;
   bool operator==(const MambaConfig&) const = default;
   [[nodiscard]] std::int64_t inner() const { return heads * head_dim; }
@@ -34,7 +34,7 @@ struct MambaConfig {
 };
 
 /// Defaults are those of the family: 4·hidden feed-forward (llama: gated), as many key–value heads as heads, learned
-/// positions for gpt and bert, ALiBi for mpt, rotary for llama, a learned bias by distance for t5; embeddings tied
+/// positions for gpt and bert, ALiBi for mpt, rotary for llama, a learned bias by distance for t5. Embeddings tied
 /// except in llama. t5: an encoder of `layers` layers over `sequence` tokens, and a decoder whose blocks attend to
 /// these as well.
 struct TransformerConfig {

@@ -153,7 +153,7 @@ class NetworkBuilder {
   static const std::vector<NetworkLayer>& repeated_body(const NetworkLayer& layer) {
     if (layer.times < 1 || layer.times > most_primitives) {
       throw ScenarioError(layer.where, "repeat", fmt::format("times is {}", layer.times),
-                          fmt::format("a whole number from 1 to {}", most_primitives));
+                          fmt::format("an integer from 1 to {}", most_primitives));
     }
     if (layer.bodies.size() != 1 || layer.bodies.front().empty()) {
       throw ScenarioError(layer.where, "repeat", "no body", "body: [ … ] with at least one layer");

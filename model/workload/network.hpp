@@ -21,7 +21,7 @@ namespace foretrain {
 /// With 16-bit precisions activations take 2 bytes, trainable numbers are fp32 and cast once per pass (autocast); with
 /// fp8 activations stay bf16. Input samples are copied to the device in the number format of the activations. Kept for
 /// the backward pass: inputs of convolutions, linear layers, norms and pooling, outputs of ReLU and sigmoid, dropout
-/// masks and pooling indices; each tensor once, however many operators keep it (so ReLU in place costs nothing extra).
+/// masks and pooling indices. Each tensor once, however many operators keep it (so ReLU in place costs nothing extra).
 ///
 /// `code`: how images lie in memory, and whether batch norms are one kernel with what lies behind them.
 ///

@@ -73,7 +73,7 @@ PrimitiveOperators primitive_operators(const NetworkLayer& layer, const FeatureM
 /// do.
 Operator sum_of_tensors(std::string name, const FeatureMap& shape, int terms, const PassSettings& settings);
 
-/// What kernels move beside their own tensors where they add: a batch norm reads a residual's other path, and in the
+/// What kernels move beside their own tensors where they add. A batch norm reads a residual's other path, and in the
 /// backward pass writes its gradient, to which a convolution adds what it computes. It launches nothing.
 Operator part_of_norm(std::string name, Bytes read, Bytes written, const PassSettings& settings);
 

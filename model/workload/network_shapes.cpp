@@ -21,7 +21,7 @@ void require(bool condition, const NetworkLayer& layer, std::string got, std::st
 
 void require_extent(const NetworkLayer& layer, std::string_view name, std::int64_t value, std::int64_t minimum) {
   require(value >= minimum && value <= largest_extent, layer, fmt::format("{} is {}", name, value),
-          fmt::format("a whole number from {} to {}", minimum, largest_extent));
+          fmt::format("an integer from {} to {}", minimum, largest_extent));
 }
 
 std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t pad) {

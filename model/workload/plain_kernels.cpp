@@ -13,7 +13,7 @@ StreamBytes cast_up(double e) { return {"cast to fp32", Kind::elementwise, e, wi
 StreamBytes cast_down(double e) { return {"cast from fp32", Kind::elementwise, wide, e, e, wide}; }
 
 // Of fp32 numbers, step by step as autograd runs it: the weight's product gives dx̂ and reads both factors for its own
-// gradient, which is summed up over tokens; so does the scale's, over rows. The square's gradient is 2 · x¹ · d, three
+// gradient, which is summed up over tokens. So does the scale's, over rows. The square's gradient is 2 · x¹ · d, three
 // kernels, behind the mean's, which is written out; its part is added to dx. Broadcast factors are taken one at a time.
 std::vector<StreamBytes> wide_rms_norm() {
   constexpr double w = wide;

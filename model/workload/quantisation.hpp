@@ -9,7 +9,7 @@
 namespace foretrain {
 
 /// Where the scales of fp8 operands come from (key fp8.scaling): delayed, the largest values of earlier steps; current,
-/// the largest value of the tensor at hand; block, blocks of it, 1 x 128 of inputs and gradients, 128 x 128 of weights
+/// the largest value of the tensor at hand. Block, blocks of it, 1 x 128 of inputs and gradients, 128 x 128 of weights
 /// (DeepSeek-AI 2024, arXiv 2412.19437, section 3.3.2).
 enum class Fp8Scaling { delayed, current, block };
 
@@ -46,7 +46,7 @@ struct Quantisation {
 /// `both_ways`: products read the operand along its rows and along its columns (data and weight gradients), and scales
 /// lie along the sum: two copies.
 ///
-/// delayed  one pass, 2 bytes read and 1 written for each copy; norms write it at once; weights are cast by the
+/// delayed  one pass, 2 bytes read and 1 written for each copy; norms write it at once. Weights are cast by the
 ///          optimizer (NVIDIA Transformer Engine user guide, "Using FP8")
 /// current  the tensor is read for its largest value first, of which a second kernel makes the scale
 ///          (transformer_engine/common/recipe/current_scaling.cu)
@@ -54,7 +54,7 @@ struct Quantisation {
 ///          (transformer_engine/common/transpose/quantize_transpose_vector_blockwise.cu)
 /// mxfp8    one pass, both copies with their scales (transformer_engine/common/cast/mxfp8)
 /// nvfp4    a pass for the largest values, one that casts rows and one that transforms columns by a Hadamard matrix of
-///          16 x 16 and casts them (transformer_engine/pytorch/csrc/quantizer.cpp); weights, in blocks of 16 x 16,
+///          16 x 16 and casts them (transformer_engine/pytorch/csrc/quantizer.cpp). Weights, in blocks of 16 x 16,
 ///          are not transformed: both copies in one pass. Stochastic rounding of gradients adds no traffic.
 Quantisation quantisation(Precision precision, Fp8Scaling scaling, Operand operand, bool both_ways);
 

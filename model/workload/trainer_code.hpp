@@ -1,4 +1,4 @@
-// What a trainer's code does in every layer. Each member is a trait of trainers, a key of workload.train;
+// What a trainer's code does in every layer. Each member is a setting of trainers, a key of workload.train;
 // scenarios/trainers says what each trainer does, and from where that is known.
 #pragma once
 
@@ -10,12 +10,12 @@ namespace foretrain {
 
 /// How kernels are cut. fused: one kernel for bias, dropout and residual addition, one for a norm, one for an
 /// activation; plain: framework code, operation by operation.
-enum class KernelSet { fused, plain };
+enum class KernelSet { fused, unfused };
 
 /// How context ranks share a causal sequence. balanced: a rank has one of the front and one of the back of 2·c pieces,
 /// so that in each of c steps all have the same half of s/c queries times s/c keys to do (Megatron-LM,
-/// get_batch_on_this_cp_rank); in_order: the last rank sees the most keys, and the others wait for it.
-enum class ContextPieces { balanced, in_order };
+/// get_batch_on_this_cp_rank); contiguous: the last rank sees the most keys, and the others wait for it.
+enum class ContextSharding { zigzag, contiguous };
 
 /// How context ranks see all keys of a sequence (key plan.context_method). ring: keys and values go round, each step's
 /// beside the attention to those before (Megatron-Core's p2p); all_gather: every rank gathers them first; ulysses:
@@ -66,24 +66,25 @@ struct Loss {
 
 struct TrainerCode {
   KernelSet kernels = KernelSet::fused;
-  Fusions fusions;  ///< beside plain kernels, and of networks of layers
+  Fusions fusions;  ///< beside unfused kernels, and of networks of layers
   MemoryFormat memory_format = MemoryFormat::nchw;
-  bool joined_projections = true;  ///< one product makes queries, keys and values, one a gated layer's two halves
-  bool native_attention = true;    ///< flash attention runs as the GPU's generation has it, not as FlashAttention-2
-  bool cast_weights = false;       ///< weights are fp32 and cast in each pass; else the update writes a short copy
+  bool fused_qkv = true;            ///< one product makes queries, keys and values, one a gated layer's two halves
+  bool native_attention = true;     ///< flash attention runs as the GPU's generation has it, not as FlashAttention-2
+  bool cache_cast_weights = false;  ///< weights are fp32 and cast in each pass; else the update writes a short copy
   /// One kernel updates a layer's tensors, on gradients as they were summed; else unscaling, norm, clipping and update
   /// are launched for each tensor, on fp32 gradients.
   bool fused_optimizer = true;
   bool fp32_states = true;  ///< also where weights are shorter and have no fp32 copy; else all have the weights' format
   bool fp32_adapters = false;  ///< adapters and their states are fp32, whatever the frozen weights' format
   bool clip_gradients = true;  ///< the norm of all gradients is taken and limited before the update
-  ContextPieces context_pieces = ContextPieces::balanced;
-  bool narrow_gathers = true;   ///< tensor ranks gather what goes into fp8 products as fp8
-  bool keep_gathered = false;   ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
+  ContextSharding context_sharding = ContextSharding::zigzag;
+  bool fp8_all_gather = true;  ///< tensor ranks gather what goes into fp8 products as fp8
+  bool keep_gathered_inputs =
+      false;                    ///< inputs that tensor ranks gathered are kept whole; else they are gathered again
   bool shifted_logits = false;  ///< the loss reads a copy of the logits without the last token's (key shifted_logits)
   bool gather_logits = false;   ///< tensor ranks gather whole rows of logits for the loss; else each keeps its columns
   Loss loss;
-  bool loss_in_place = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
+  bool inplace_cross_entropy = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 
   /// Of a transformer's layers.
   [[nodiscard]] bool fuses(Fusion one) const { return kernels == KernelSet::fused || fusions.has(one); }

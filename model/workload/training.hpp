@@ -31,7 +31,7 @@ constexpr bool has_8bit_states(Optimizer optimizer) {
   return optimizer == Optimizer::adamw_8bit || optimizer == Optimizer::paged_adamw_8bit;
 }
 
-/// What a measurement of memory is: the highest peak of a GPU, as nvidia-smi says; or what the framework's
+/// What a measurement of memory is. The highest peak of a GPU, as nvidia-smi says; or what the framework's
 /// allocator has reserved on the first rank's, as a trainer that logs there says.
 enum class LoggedMemory { device, first_reserved };
 
@@ -77,8 +77,8 @@ struct TrainWorkload {
   /// What it takes at each message between stages, there or back, beside the transfer: hosts that tell each other what
   /// comes, and wait for their GPUs to hear it (key message_overhead).
   Seconds message_overhead;
-  /// The same for each other tensor rank where messages between stages cross machines (key peer_dispatch).
-  Seconds peer_dispatch;
+  /// The same for each other tensor rank where messages between stages cross machines (key p2p_dispatch_overhead).
+  Seconds p2p_dispatch_overhead;
   /// What memory-bound kernels take longer than a well-written kernel that moves the same (key memory_stretch).
   double memory_stretch = 1.0;
   /// How many times as long all kernels take as the tuned libraries' that the models describe (key kernel_slowdown).
@@ -90,8 +90,8 @@ struct TrainWorkload {
   /// fragmentation).
   double fragmentation = 0.0;
   /// Whole hidden states, freed, that collectives of tensor ranks may still read where the host is as far ahead of its
-  /// GPU as it can be (key waiting_tensors).
-  double waiting_tensors = 0.0;
+  /// GPU as it can be (key pending_stream_buffers).
+  double pending_stream_buffers = 0.0;
   LoggedMemory logged_memory = LoggedMemory::device;  ///< what measurements of memory are (key logged_memory)
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).

@@ -67,7 +67,7 @@ LayerGroup blocks_of_tower(const TransformerConfig& config, const BuildOptions& 
   if (tower.gradients.blocks == Gradients::inputs) {
     adapt_frozen_block(block, tower.lora, of,
                        {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
-                        storage_precision(options.precision), options.code.kernels == KernelSet::plain});
+                        storage_precision(options.precision), options.code.kernels == KernelSet::unfused});
   }
   return {std::move(block), static_cast<int>(run.count)};
 }
@@ -162,7 +162,7 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
   core.biased = (c.family == TransformerFamily::mpt || c.family == TransformerFamily::t5) && !cross;
   core.window = cross ? 0 : c.window;
   // A window's pieces are in order.
-  const bool balanced = options_.code.context_pieces == ContextPieces::balanced;
+  const bool balanced = options_.code.context_sharding == ContextSharding::zigzag;
   if (options_.context > sharers && core.causal && core.window == 0 && balanced) {
     core.batch *= options_.context;
     core.key_length = core.query_length;

@@ -86,7 +86,7 @@ Layer BlockBuilder::encoder_norm() const {
 }
 
 // Prediction of further tokens (DeepSeek-AI 2024, arXiv 2412.19437, section 2.2; Megatron-Core,
-// multi_token_prediction.py): the next token's embedding and the last layer's state, both normed and side by side, are
+// multi_token_prediction.py). The next token's embedding and the last layer's state, both normed and side by side, are
 // projected to one state, which passes a block of its own and the shared output layer with its loss. A pipeline counts
 // it as a layer of that weight, behind all others.
 Layer BlockBuilder::further_token() const {

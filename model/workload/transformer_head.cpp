@@ -76,8 +76,8 @@ Layer BlockBuilder::head() const {
   // Fused, it reads logits twice (each row's maximum and sum in one pass, then the gradient, which takes their place)
   // and the backward pass scales that (Transformer Engine, common/triton/cross_entropy.py; Liger,
   // ops/cross_entropy.py). Else cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened
-  // (read e, write 4), each row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4);
-  // backward, the one-hot gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read
+  // (read e, write 4), each row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4).
+  // Backward, the one-hot gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read
   // 4, write e).
   const auto own = number(rows) * number(columns);
   if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", own);

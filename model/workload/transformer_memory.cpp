@@ -61,7 +61,7 @@ void BlockBuilder::keep_operators(Layer& layer) const {
       const bool every_other = joined || op.role == OperatorRole::up;  // k of q, k, v; up of gate and up
       if (every_other && !separate) continue;
       if (joined) product->n = std::max<std::int64_t>(static_cast<std::int64_t>(w.kv), 1);
-      if (op.role == OperatorRole::up && c.gated_ffn && options_.code.joined_projections) product->n /= 2;
+      if (op.role == OperatorRole::up && c.gated_ffn && options_.code.fused_qkv) product->n /= 2;
     }
     way.again.push_back(std::move(again));
   }
@@ -114,7 +114,7 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   const auto written_out = [&](Fusion one) { return !fuses(one) && !options_.compiled; };
   const double normed = !written_out(Fusion::norm) ? e : (c.has_rms_norm() ? 4.0 : 0.0) + stream_.value();
   const double inner = !c.gated_ffn ? 1.0 : written_out(Fusion::activation) ? 3.0 : 2.0;
-  const double gathered = options_.code.keep_gathered ? halves() * (n - norm_tokens()) * h * operand : 0.0;
+  const double gathered = options_.code.keep_gathered_inputs ? halves() * (n - norm_tokens()) * h * operand : 0.0;
   const double replicated = norm_tokens() * h * halves() * (normed + operand + mask) + gathered;
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
   // What experts receive is the input of their first product. The attention's output is an operand as well: cast, it is
@@ -158,15 +158,15 @@ void BlockBuilder::set_embedding_memory(Layer& layer) const {
 // pass two gradients of that size. The segment of the 2-byte logits is too small for any of these and stays reserved.
 // Fused, it reads the logits and writes their gradient, both in the activations' format. In place, the widened logits
 // and one copy are all: softmax and gradient are written over that (nanotron, tensor_parallel/functional.py,
-// _ShardedCrossEntropy, after Megatron-LM's). In parts, all this is of one part, Liger's gradient over its logits;
-// beside it lie the parts of the hidden states, their gradient (torchtitan's in fp32), which alone is kept, and the
+// _ShardedCrossEntropy, after Megatron-LM's). In parts, all this is of one part, Liger's gradient over its logits.
+// Beside it lie the parts of the hidden states, their gradient (torchtitan's in fp32), which alone is kept, and the
 // weights'.
 void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const {
   const double e = element_.value();
   // Gathered, logits lie there as the other ranks sent them and once more as whole rows.
   const bool gathers = options_.tensor > 1 && options_.code.gather_logits;
   const auto logits = number(rows) * number(columns) * (gathers ? options_.tensor : 1.0);
-  const double copies = (options_.code.loss_in_place ? 8.0 : 12.0) + (gathers ? 2.0 * e : 0.0);
+  const double copies = (options_.code.inplace_cross_entropy ? 8.0 : 12.0) + (gathers ? 2.0 * e : 0.0);
   layer.recomputation.keep(Bytes(norm_tokens() * number(config_.hidden) * 2.0 * e));  // the norm's input and output
   const Loss& loss = options_.code.loss;
   const bool fused = loss.fused(options_.compiled), linear = loss.kind == Loss::Kind::fused_linear;
@@ -179,7 +179,7 @@ void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t
     layer.loss_buffers = layer.loss_kept + Bytes(logits * each / number(loss_parts(rows, config_.vocabulary)) +
                                                  (linear ? 0.0 : hidden * e) + number(columns * config_.hidden) * e);
   }
-  if (options_.code.keep_gathered)
+  if (options_.code.keep_gathered_inputs)
     layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
   // The copy that the loss reads of several sequences (one is cut without), and the output that is widened for its
   // reader (accelerate, utils/operations.py: convert_outputs_to_fp32), in blocks of their own.

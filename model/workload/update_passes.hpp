@@ -6,7 +6,7 @@
 namespace foretrain {
 
 /// Tensors of the parameters' number that one update passes through memory, in fp32 and read plus written, and kernels:
-/// fused, each input is read and each result written once; tensor by tensor, every elementary operation is a kernel of
+/// fused, each input is read and each result written once. Tensor by tensor, every elementary operation is a kernel of
 /// its own that reads and writes what it needs (PyTorch's for_each=False path, and for_each=True with as many bytes in
 /// fewer launches: lerp 3, mul 2, addcmul 3, sqrt 2, div 2, add 2, addcdiv 4; AdamW decays with mul 2 before; momentum
 /// mul 2, add 3, add 3). Kernels for 8-bit states are fused (bitsandbytes).

@@ -82,7 +82,7 @@ void add_diagnose(CLI::App& app, ExitStatus& status) {
       add_command<DiagnoseOptions>(app, "diagnose", "Rank the causes of a step slower than predicted", status, run);
   command.add_option("FILE", options.file, "a scenario file, or a name from `foretrain scenarios list`")->required();
   add_text(command, "--measured", options.measured, "TIME", "measured step time, such as '2.1 s'");
-  add_text(command, "--log", options.log, "LOG", "the trainer's log, as `import log` reads it");
+  add_text(command, "--log", options.log, "LOG", "the training log, as `import log` reads it");
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
   command.add_flag("--json", options.json, "for programs, with all causes");

@@ -8,6 +8,7 @@
 #include "model/base/bytestream.hpp"
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/learn_next.hpp"
 #include "reports/cli/options.hpp"
@@ -76,7 +77,7 @@ std::vector<UsableRun> runs_of(const LearnOptions& options, std::vector<std::pai
     const std::string name = row.name;
     try {
       if (!options.base.empty()) {
-        row.overrides.push_back({"plan.trainer", options.base, {"--base " + options.base, 0, 0}});
+        row.overrides.push_back({"plan.framework", options.base, {"--base " + options.base, 0, 0}});
       }
       Scenario scenario = scenario_of(row);
       if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
@@ -105,7 +106,7 @@ std::string task_of(const Case& row) {
   std::string task = row.base;
   if (!row.measured.empty()) task += ' ' + std::string(name(row.measured.front().quantity));
   for (const Override& cell : row.overrides) {
-    const bool chosen = (cell.key.starts_with("plan") && cell.key != "plan.trainer") ||
+    const bool chosen = (cell.key.starts_with("plan") && keys::current_name(cell.key) != "plan.framework") ||
                         cell.key == "workload.train.micro_batch" || cell.key == "workload.train.recompute";
     if (!chosen) task += '\n' + cell.key + '=' + cell.value;
   }

@@ -131,12 +131,12 @@ std::vector<Candidate> plans_of(const NextOptions& options, const RunTasks& run_
 /// What is not known of a stack and the machines that it runs on.
 class Unknowns {
  public:
-  explicit Unknowns(std::vector<LikelyTrait> traits) : traits_(std::move(traits)) {}
+  explicit Unknowns(std::vector<LikelySetting> settings) : settings_(std::move(settings)) {}
 
   /// In the same order for all scenarios.
   [[nodiscard]] std::vector<UncertainResource> of(const Scenario& scenario) const {
     std::vector<UncertainResource> all;
-    for (const LikelyTrait& trait : traits_) all.push_back(unknown_of(scenario, trait));
+    for (const LikelySetting& setting : settings_) all.push_back(unknown_of(scenario, setting));
     all.push_back(network_of(scenario));
     for (UncertainResource& one : uncertain_resources(scenario, 0.0)) {
       if (!one.taught_by_runs) all.push_back(std::move(one));
@@ -145,28 +145,28 @@ class Unknowns {
   }
 
  private:
-  [[nodiscard]] static UncertainResource unknown_of(const Scenario& scenario, const LikelyTrait& trait) {
+  [[nodiscard]] static UncertainResource unknown_of(const Scenario& scenario, const LikelySetting& setting) {
     UncertainResource one;
-    one.name = trait.parameter.meaning;
-    if (!trait.parameter.moves(scenario.cluster.nodes, scenario.plan.pipeline > 1)) return one;
-    const bool more_is_faster = trait.parameter.scale == StackParameter::Scale::share;
-    one.faster = with_trait(scenario, trait.parameter, more_is_faster ? trait.high : trait.low);
-    one.slower = with_trait(scenario, trait.parameter, more_is_faster ? trait.low : trait.high);
+    one.name = setting.parameter.meaning;
+    if (!setting.parameter.moves(scenario.cluster.nodes, scenario.plan.pipeline > 1)) return one;
+    const bool more_is_faster = setting.parameter.scale == StackParameter::Scale::share;
+    one.faster = with_setting(scenario, setting.parameter, more_is_faster ? setting.high : setting.low);
+    one.slower = with_setting(scenario, setting.parameter, more_is_faster ? setting.low : setting.high);
     return one;
   }
   /// On a number of machines of which no run says anything, as little is known as before any.
   [[nodiscard]] UncertainResource network_of(const Scenario& scenario) const {
     const int nodes = scenario.cluster.nodes;
-    const auto is_known = [&](const LikelyTrait& trait) { return trait.parameter.nodes == nodes; };
-    if (nodes < 2 || std::ranges::any_of(traits_, is_known)) return {};
-    LikelyTrait network{stack_parameters({.nodes = {nodes}}).back()};
+    const auto is_known = [&](const LikelySetting& setting) { return setting.parameter.nodes == nodes; };
+    if (nodes < 2 || std::ranges::any_of(settings_, is_known)) return {};
+    LikelySetting network{stack_parameters({.nodes = {nodes}}).back()};
     const double share = scenario.cluster.network.share_left(nodes);
     network.low = share * std::exp(-network.parameter.spread);
     network.high = std::min(share * std::exp(network.parameter.spread), 1.0);
     return unknown_of(scenario, network);
   }
 
-  std::vector<LikelyTrait> traits_;
+  std::vector<LikelySetting> settings_;
 };
 
 /// The budget in GPU-hours. Throws UsageError.
@@ -187,8 +187,8 @@ struct Study {
   NextRuns next;
 };
 
-/// The step in seconds and the share of the memory that is taken, of the GPU and where it is offloaded to the host's;
-/// the effects of what is not known.
+/// The step in seconds and the share of the memory that is taken, of the GPU and where it is offloaded to the host's.
+/// The effects of what is not known.
 std::string answer_of(const Scenario& scenario, const Unknowns& unknowns) {
   const Result result = predict(scenario, Fidelity::estimate, Detail::numbers);
   const MemoryFootprint& memory = result.train()->memory;
@@ -223,7 +223,7 @@ Study study_of(const NextOptions& options) {
   study.candidates = options.input.ends_with(".csv") ? rows_of(options) : plans_of(options, run_tasks);
   if (study.candidates.empty()) throw UsageError(options.input + ": no plan to choose");
   const Scenario& usual = study.candidates.front().scenario;
-  const Unknowns unknowns(likely_traits(stack, usual));
+  const Unknowns unknowns(likely_settings(stack, usual));
   const RunErrors errors{std::max(plan_spread, std::log1p(usual.learned->spread) / ninth),
                          spread_of_shortfall(usual.learned->memory_shortfall), measuring_noise};
   const std::vector<std::string> answers = run_tasks(

@@ -97,7 +97,7 @@ void add_calibration(CLI::App& command, std::vector<std::string>& overrides) {
 }
 
 std::string stack_override(const std::string& stack) {
-  return "plan.trainer=" + std::filesystem::absolute(stack).string();
+  return "plan.framework=" + std::filesystem::absolute(stack).string();
 }
 
 std::vector<Case> with_overrides(std::vector<Case> rows, const std::vector<std::string>& overrides) {

@@ -70,12 +70,12 @@ Fidelity fidelity_named(const std::string& word);
 void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, const std::string& what);
 /// --set KEY=VALUE, any number of times, and --stack.
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
-/// Options that set a key: --stack STACK.yaml plan.trainer, --headroom SHARE plan.headroom, --calibration FILE
+/// Options that set a key: --stack STACK.yaml plan.framework, --headroom SHARE plan.headroom, --calibration FILE
 /// calibration.
 void add_stack(CLI::App& command, std::vector<std::string>& overrides);
 void add_headroom(CLI::App& command, std::vector<std::string>& overrides);
 void add_calibration(CLI::App& command, std::vector<std::string>& overrides);
-/// "plan.trainer=…", the file's path whole.
+/// "plan.framework=…", the file's path whole.
 std::string stack_override(const std::string& stack);
 /// The rows, each with these overrides as well.
 std::vector<Case> with_overrides(std::vector<Case> rows, const std::vector<std::string>& overrides);

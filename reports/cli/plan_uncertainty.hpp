@@ -19,7 +19,7 @@ std::vector<Effect> effects_of(Seconds unchanged, const std::vector<UncertainRes
 RunTasks tasks_shared_out(int workers);
 
 /// Confidence of a plan search: estimates the ranked plans with every unknown a standard deviation better and worse,
-/// and draws them (set_odds()): the best 64 of those that are slower than the best one by no more than these could make
+/// and draws them (set_odds()). The best 64 of those that are slower than the best one by no more than these could make
 /// up for. Nothing where memory is the goal, or no plan fits.
 void draw_plans(PlanReport& report, const RunTasks& run_tasks);
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string_view>
@@ -49,6 +51,25 @@ std::optional<std::string> no_subcommand(const CLI::App& app, std::span<char* co
   }
   return std::nullopt;
 }
+
+/// " (with --next)": the names of options behind a word.
+std::string listed(std::string_view word, const std::set<CLI::Option*>& options) {
+  std::string names;
+  for (const CLI::Option* option : options) names += (names.empty() ? "" : ", ") + option->get_name();
+  return names.empty() ? "" : fmt::format(" ({} {})", word, names);
+}
+
+/// Says behind an option's description, not in the column of names, what it needs and what it excludes.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option);
+    return text.substr(0, std::min(text.find(" Needs:"), text.find(" Excludes:")));
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return option->get_description() + listed("with", option->get_needs()) + listed("not with", option->get_excludes());
+  }
+};
 
 /// What an error says, words of the user's that are longer than lines cut.
 std::string told(std::string_view error) {
@@ -119,6 +140,7 @@ void add_commands(CLI::App& app, ExitStatus& status, std::string_view called) {
 int run_program(int argc, char** argv) {
   CLI::App app("Predicts how long a training step takes, and why.", "foretrain");
   app.set_version_flag("--version", FORETRAIN_VERSION);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::success;
   add_commands(app, status, argc > 1 ? argv[1] : "");

@@ -42,7 +42,7 @@ struct StepDiagnosis {
 
 /// Predicts each cause of causes.def by itself and finds the size that gives the measured step. The likelihood is
 /// proportional to how often the cause is met, how usual its size is, and how near the predicted step then is to the
-/// measured one, as normal in the logarithm with the prediction's interval; all with "none" sum to 1. `varies`: P90 of
+/// measured one, as normal in the logarithm with the prediction's interval. All with "none" sum to 1. `varies`: P90 of
 /// the measured steps over their median, from a log: steps that vary speak for the loader, one part or others' traffic.
 /// Throws as predict does for the scenario itself.
 StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, Seconds measured, Fidelity fidelity,

@@ -18,10 +18,17 @@ namespace foretrain {
 
 namespace {
 
+/// Labels begin with a capital.
+std::string capitalised(std::string_view word) {
+  std::string text(word);
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
 /// One row per quantity that any result has.
 void add_lines(const std::vector<Result>& results, TextTable& table) {
   const auto add = [&](std::string_view name, const auto& cell) {
-    std::vector<std::string> row = {std::string(name)};
+    std::vector<std::string> row = {capitalised(name)};
     for (const Result& result : results) row.push_back(cell(result));
     const bool empty = std::ranges::all_of(row.begin() + 1, row.end(), [](const auto& text) { return text.empty(); });
     if (!empty) table.add_row(std::move(row));
@@ -100,7 +107,7 @@ std::vector<std::vector<std::string>> different_settings(const std::vector<Resul
   for (const std::string& name : names) {
     std::vector<std::string> row = values.at(name);
     if (std::ranges::adjacent_find(row, std::ranges::not_equal_to{}) == row.end()) continue;
-    row.insert(row.begin(), name);
+    row.insert(row.begin(), capitalised(name));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -149,11 +156,13 @@ std::string comparison_text(const std::vector<Result>& results) {
     const Speedup speedup = speedup_of(results[i], first);
     const bool faster = speedup.factor >= 1.0;
     const auto times = [&](double factor) { return faster ? factor : 1.0 / factor; };
-    std::string sentence =
-        fmt::format("[{}] is {:.3g} times as {} as [1]", i + 1, times(speedup.factor), faster ? "fast" : "slow");
+    const bool equal = std::abs(speedup.factor - 1.0) < 0.0005;
+    std::string sentence = equal ? fmt::format("[{}] is as fast as [1]", i + 1)
+                                 : fmt::format("[{}] is {:.3g} times as {} as [1]", i + 1, times(speedup.factor),
+                                               faster ? "fast" : "slow");
     if (speedup.low < speedup.high) {
       const double one = times(speedup.low), other = times(speedup.high);
-      sentence += fmt::format(" ({:.3g} to {:.3g})", std::min(one, other), std::max(one, other));
+      sentence += fmt::format(" (90 % interval {:.3g}–{:.3g})", std::min(one, other), std::max(one, other));
     }
     if (results[i].train() && first.train()) {
       const std::string why = causes(*results[i].train(), *first.train());

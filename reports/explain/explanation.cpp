@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <utility>
 
 #include "model/base/format.hpp"
@@ -17,20 +18,48 @@ namespace {
 constexpr double least_utilisation = 0.35;
 
 struct Diagnosis {
-  const char *question, *bottleneck, *advice;
+  const char *question, *bottleneck;
 };
 
 /// Of each of `idle_parts`.
-constexpr std::array<Diagnosis, idle_parts.size()> of_idle_parts = {
-    {{"data stall", "data loading",
-      "more loader workers, faster storage, decoding on the GPU, or a cache of decoded samples"},
-     {"host overhead", "kernel dispatch on the CPU",
-      "fewer and larger kernels: larger micro-batches, compiled execution, CUDA graphs"},
-     {"pipeline bubble", "the pipeline bubble",
-      "more micro-batches, fewer stages, interleaving or a zero-bubble schedule"},
-     {"exposed communication", "communication",
-      "overlap, fewer bytes (precision, compression, gradient accumulation), another algorithm or placement, faster "
-      "links"}}};
+constexpr std::array<Diagnosis, idle_parts.size()> of_idle_parts = {{{"data stall", "data loading"},
+                                                                     {"host overhead", "kernel dispatch on the CPU"},
+                                                                     {"pipeline bubble", "the pipeline bubble"},
+                                                                     {"exposed communication", "communication"}}};
+
+/// The remedies that a training does not use yet, in one line.
+std::string unused(std::initializer_list<std::pair<const char*, bool>> remedies) {
+  std::string text;
+  for (const auto& [remedy, is_unused] : remedies) {
+    if (is_unused) text += fmt::format("{}{}", text.empty() ? "" : ", ", remedy);
+  }
+  return text;
+}
+
+std::string advice_on(Seconds Breakdown::*part, const Plan& plan) {
+  const Sync& sync = plan.sync;
+  if (part == &Breakdown::data_stall) {
+    return "more loader workers, faster storage, decoding on the GPU, a cache of decoded samples";
+  }
+  if (part == &Breakdown::host_overhead) {
+    return unused({{"larger micro-batches", true},
+                   {"compiled execution", plan.execution == ExecutionMode::eager},
+                   {"CUDA graphs", plan.execution != ExecutionMode::cuda_graph}});
+  }
+  if (part == &Breakdown::pipeline_bubble) {
+    return unused({{"more micro-batches", true},
+                   {"fewer stages", true},
+                   {"interleaving", plan.interleave == 1},
+                   {"a zero-bubble schedule", !splits_backward(plan.schedule)}});
+  }
+  return unused({{"overlap with the backward pass", !sync.overlap},
+                 {"gradient reduction in bf16", sync.gradient_precision == Precision::fp32},
+                 {"gradient compression", sync.compression.kind == Compression::Kind::none},
+                 {"gradient accumulation over a larger batch", true},
+                 {"fewer tensor-parallel ranks", plan.tensor > 1},
+                 {"another algorithm or placement", true},
+                 {"faster links", true}});
+}
 
 double share_of(const std::vector<Sensitivity>& sensitivities, const std::string& resource) {
   const auto found = std::ranges::find(sensitivities, resource, &Sensitivity::resource);
@@ -65,21 +94,24 @@ void diagnose(const Scenario& scenario, Explanation& e) {
     return e.path.back().yes();
   };
   for (std::size_t i = 0; i < idle_parts.size(); ++i) {
-    const auto& [question, bottleneck, advice] = of_idle_parts[i];
+    const auto& [question, bottleneck] = of_idle_parts[i];
     if (!ask(question, b.*idle_parts[i].time / train.step_time, idle_parts[i].limit)) continue;
     e.bottleneck = bottleneck;
     if (idle_parts[i].time == &Breakdown::exposed_communication) e.bottleneck += " " + where_exposed(e);
-    e.advice = advice;
+    e.advice = advice_on(idle_parts[i].time, scenario.plan);
     return;
   }
+  const auto* of = std::get_if<TrainWorkload>(&scenario.workload);
   const double memory = share_of(e.sensitivities, "GPU memory bandwidth");
   const double arithmetic = share_of(e.sensitivities, "GPU compute");
   if (ask("memory-bound share, against compute-bound", memory, arithmetic)) {
     e.bottleneck = "GPU memory bandwidth";
-    e.advice = "fused kernels (compiled execution, FlashAttention), smaller formats, larger micro-batches";
+    e.advice = unused({{"compiled execution", scenario.plan.execution == ExecutionMode::eager},
+                       {"FlashAttention", of->attention == AttentionKind::standard},
+                       {"smaller number formats", true},
+                       {"larger micro-batches", true}});
     return;
   }
-  const auto* of = std::get_if<TrainWorkload>(&scenario.workload);
   const Gpu& gpu = scenario.cluster.node.gpu;
   const double peak = gpu.matrix_rate(of->precision).value();
   const double use = b.compute > Seconds(0.0) && peak > 0.0
@@ -87,7 +119,10 @@ void diagnose(const Scenario& scenario, Explanation& e) {
                          : 1.0;
   if (ask("tensor cores idle while kernels run", 1.0 - use, 1.0 - least_utilisation)) {
     e.bottleneck = fmt::format("low tensor-core utilisation: {} while kernels run", format_percent(use));
-    e.advice = "larger GEMMs (micro-batch, fewer tensor-parallel ranks), no recomputation, a faster number format";
+    e.advice = unused({{"larger micro-batches", true},
+                       {"fewer tensor-parallel ranks", scenario.plan.tensor > 1},
+                       {"no recomputation", of->recompute != Recompute::none},
+                       {"a faster number format", true}});
     return;
   }
   e.bottleneck = "GPU compute";

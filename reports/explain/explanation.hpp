@@ -37,7 +37,7 @@ struct PathPart {
 /// the communication table say it. Longest part first; the parts add up to the step.
 std::vector<PathPart> chain_of_step(const TrainResult& train);
 
-/// The chain of other graphs, from the last task back: each began when the last of those that it waited for had ended,
+/// The chain of other graphs, from the last task back. Each began when the last of those that it waited for had ended,
 /// be it before it on its resource or one that it depends on. The parts add up to the time from the first task's start
 /// to the last one's end. Time in which no task of the timeline ran is "waiting".
 std::vector<PathPart> critical_path(const std::vector<TimelineEntry>& timeline);

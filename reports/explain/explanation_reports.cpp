@@ -37,6 +37,12 @@ std::string diagnosis_text(const Explanation& e) {
                      table.text(2), wrap(e.advice, page_width() - 18, 18));
 }
 
+/// "  No effect: this, that", wrapped behind its colon.
+std::string listed(const std::string& label, const std::string& names) {
+  const int indent = page_indent + static_cast<int>(label.size()) + 2;
+  return fmt::format("  {}: {}\n", label, wrap(names, page_width() - indent, indent));
+}
+
 /// The fidelity of everything below, where it is not the scenario's.
 std::string what_ifs_text(const Explanation& e) {
   if (!e.estimate) return "";
@@ -55,10 +61,12 @@ std::string spread_text(const Explanation& e) {
   const std::string jitter = own ? "the scenario's jitter"
                                  : fmt::format("assumed jitter: compute {}, network {}",
                                                percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
-  const std::string text =
-      fmt::format("P50 {} · P90 {} · P99 {} (slowest of all GPUs; {})", format_seconds(e.spread->p50),
-                  format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
-  return "\nStep-time percentiles\n" + paragraph(text);
+  std::string text = fmt::format("P50 {} · P90 {} · P99 {} ({})", format_seconds(e.spread->p50),
+                                 format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
+  text = "\nStep-time percentiles\n" + paragraph(text);
+  if (e.spread->p50 <= e.result.time()) return text;
+  return text + paragraph(fmt::format("Each step waits for its slowest GPU: P50 exceeds the {} without jitter.",
+                                      format_seconds(e.result.time())));
 }
 
 /// The critical path by kind of task.
@@ -85,7 +93,7 @@ std::string sensitivity_text(const Explanation& e) {
                    bar(s.share, bar_width / 2)});
   }
   std::string text = fmt::format("\nSensitivity (speed ±10 %)\n{}", table.text(2));
-  if (!without.empty()) text += "  No effect: " + wrap(without, page_width() - 13, 13) + "\n";
+  if (!without.empty()) text += listed(fmt::format("No effect (below {:.2g} %)", 10.0 * least_change), without);
   return text;
 }
 
@@ -104,16 +112,16 @@ std::string remedies_text(const Explanation& e) {
       add(same, r.name);
     } else {
       const bool fits = !r.result->train() || r.result->train()->memory.fits();
-      table.add_row({r.name, signed_percent(r.speedup - 1.0),
-                     format_seconds(r.result->time()) + (fits ? "" : ", does not fit"), sets_of(r)});
+      table.add_row({r.name, signed_percent(r.speedup - 1.0), format_seconds(r.result->time()) + (fits ? "" : " (OOM)"),
+                     sets_of(r)});
       helps = true;
     }
   }
   if (e.remedies.empty()) return "";
-  std::string text =
-      "\nSingle changes, fastest first\n" + (helps ? table.text(2) : std::string("  none of those tried is faster\n"));
-  if (!same.empty()) text += "  No effect: " + wrap(same, page_width() - 13, 13) + "\n";
-  if (!worse.empty()) text += "  Slower: " + wrap(worse, page_width() - 10, 10) + "\n";
+  std::string text = fmt::format("\nSingle changes, {} first\n", e.result.train() ? "highest throughput" : "fastest") +
+                     (helps ? table.text(2) : std::string("  none of those tried is faster\n"));
+  if (!same.empty()) text += listed(fmt::format("No effect (below {:.2g} %)", 100.0 * least_change), same);
+  if (!worse.empty()) text += listed("Slower", worse);
   if (!impossible.empty()) text += "  Infeasible:\n" + impossible;
   return text;
 }

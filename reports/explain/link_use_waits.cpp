@@ -52,7 +52,7 @@ class Waits {
         cause_(last_causes(graph, execution)),
         before_(before_on_resource(graph, execution)) {
     for (const Resource& resource : graph.resources()) {
-      if (resource.kind == Resource::Kind::device_stream) names_.try_emplace(resource.lane, resource.name);
+      if (resource.kind == Resource::Kind::device_stream) names_.try_emplace(resource.rank_class, resource.name);
     }
   }
 
@@ -70,7 +70,7 @@ class Waits {
 
  private:
   [[nodiscard]] Resource::Kind kind_of(TaskId task) const { return graph_.resource_of(task).kind; }
-  [[nodiscard]] int lane_of(TaskId task) const { return graph_.resource_of(task).lane; }
+  [[nodiscard]] int class_of(TaskId task) const { return graph_.resource_of(task).rank_class; }
   [[nodiscard]] Seconds end_of(TaskId task) const {
     return task == none ? Seconds(0.0) : execution_.finish[at_index(task)];
   }
@@ -78,7 +78,7 @@ class Waits {
 
   /// Follows transfers, and tasks that take no time, back to the kernels that they waited for.
   void add(TaskId task) {
-    const int own = lane_of(task);
+    const int own = class_of(task);
     const Seconds rests_from = end_of(before_[at_index(task)]);
     TaskId at = cause_[at_index(task)];
     while (at != none && end_of(at) > rests_from) {
@@ -87,8 +87,8 @@ class Waits {
       const TaskId needed = cause_[at_index(at)], queued = works ? before_[at_index(at)] : none;
       at = end_of(queued) > end_of(needed) ? queued : needed;
     }
-    if (at == none || lane_of(at) == own || !names_.contains(lane_of(at))) return;
-    if (const Seconds time = end_of(at) - rests_from; time > Seconds(0.0)) times_[{lane_of(at), own}] += time;
+    if (at == none || class_of(at) == own || !names_.contains(class_of(at))) return;
+    if (const Seconds time = end_of(at) - rests_from; time > Seconds(0.0)) times_[{class_of(at), own}] += time;
   }
 
   const TaskGraph& graph_;

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
+#include <limits>
 
 #include "model/base/error.hpp"
 #include "model/base/words.hpp"
@@ -85,12 +87,23 @@ void add_plan(const Scenario& scenario, Remedies& list) {
   list.add(plan.zero == 3, "ZeRO-2 instead of ZeRO-3", {"plan.zero=2"});
 }
 
+/// The bandwidth of a NIC's slot; without limit where the node's file has no PCIe.
+BytesPerSecond slot_of(const Node& node) {
+  BytesPerSecond widest = node.nic_attachment_link.bandwidth;
+  if (widest > BytesPerSecond(0.0)) return widest;
+  for (const LinkType& type : node.link_types) {
+    if (type.kind == LinkKind::pcie) widest = std::max(widest, type.bandwidth);
+  }
+  return widest > BytesPerSecond(0.0) ? widest : BytesPerSecond(std::numeric_limits<double>::infinity());
+}
+
 void add_hardware(const Scenario& scenario, Remedies& list) {
   const Network& network = scenario.cluster.network;
   const bool several = scenario.cluster.nodes > 1 && scenario.cluster.groups.empty();
   list.add(several && network.oversubscription > 1.0, "no network oversubscription",
            {"cluster.network.oversubscription=1"});
-  list.add(several, "2x network bandwidth",
+  const bool pcie_limits = network.nic_bandwidth * 2.0 > slot_of(scenario.cluster.node);
+  list.add(several, pcie_limits ? "2x network bandwidth (then limited by PCIe)" : "2x network bandwidth",
            {fmt::format("cluster.network.nic_bandwidth={} Gbit/s", network.nic_bandwidth.value() * 16e-9)});
 }
 

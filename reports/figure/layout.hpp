@@ -68,7 +68,7 @@ struct Canvas {
 std::vector<std::string> lines_of(const std::string& text);
 
 /// Moves the panel's free labels beside, above or below their places, where they cover neither dots nor lines nor each
-/// other; those that fit nowhere are left out, the last first. The panel's size and ranges are known.
+/// other. Those that fit nowhere are left out, the last first. The panel's size and ranges are known.
 void place_free_labels(Panel& panel);
 
 /// Chooses what the figure leaves open (ranges, tics, colours), and places all. In print as wide as is asked for: names

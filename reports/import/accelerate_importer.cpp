@@ -72,8 +72,8 @@ std::string import_accelerate(const ImportInput& input) {
   draft.assume("workload.train.precision", "fp32", "no mixed_precision");
   set_accumulation(settings, draft);
   set_rows(settings, "accelerate_trainer", draft);
-  draft.assume("plan.trainer", "ddp", "no distributed_type");
-  if (draft.scalar("plan.trainer") == "fsdp") {
+  draft.assume("plan.framework", "ddp", "no distributed_type");
+  if (draft.scalar("plan.framework") == "fsdp") {
     set_accelerate_shards(settings, draft);
     draft.assume("plan.zero", "3", "fully sharded, as FSDP is unless something is said");
     if (const ForeignSetting* reshard = settings.find("fsdp_config.fsdp_reshard_after_forward")) {

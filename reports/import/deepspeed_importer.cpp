@@ -65,13 +65,13 @@ void set_deepspeed_batch(Settings& settings, Draft& draft) {
   if (settings.is_auto("train_micro_batch_size_per_gpu")) {
     draft.assume(
         "workload.train.micro_batch", "8",
-        "train_micro_batch_size_per_gpu is auto: the Trainer's per_device_train_batch_size, 8 unless it is said");
+        "train_micro_batch_size_per_gpu is auto: the Trainer's per_device_train_batch_size, 8 by default");
   }
   draft.assume("workload.train.micro_batch", "1", "train_micro_batch_size_per_gpu is missing");
   const auto steps = settings.whole("gradient_accumulation_steps");
   if (settings.is_auto("gradient_accumulation_steps") && !draft.has("workload.train.global_batch")) {
     draft.note_assumed("workload.train.global_batch",
-                       "gradient_accumulation_steps is auto: the Trainer's, 1 unless it is said");
+                       "gradient_accumulation_steps is auto: the Trainer's, 1 by default");
   }
   if (!steps) return;
   set_batch_of_rank(draft, *steps * number_of(draft, "workload.train.micro_batch"),
@@ -111,9 +111,9 @@ std::string import_deepspeed(const ImportInput& input) {
   set_deepspeed_autos(settings, draft);
   set_offload(settings, draft, "zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device");
   if (const auto left = std::ranges::find(all, "auto", &ForeignSetting::value); left != all.end()) {
-    draft.set("plan.trainer", "huggingface", *left, ", which transformers fills in");
+    draft.set("plan.framework", "huggingface", *left, ", which transformers fills in");
   }
-  draft.set("plan.trainer", "deepspeed", draft.nowhere(), "its habits, where the file does not say otherwise");
+  draft.set("plan.framework", "deepspeed", draft.nowhere(), "its settings, where the file does not say otherwise");
   return finished_training(settings, draft, "deepspeed");
 }
 

@@ -56,7 +56,7 @@ PredictedStep predicted_step(const ImportInput& input) {
   for (const Task& task : job->graph().tasks()) {
     const Block& block = job->graph().blocks()[static_cast<std::size_t>(task.block)];
     const Resource& resource = job->graph().resources()[static_cast<std::size_t>(task.resource)];
-    if (resource.lane != 0 || block.recipe == nullptr) continue;
+    if (resource.rank_class != 0 || block.recipe == nullptr) continue;
     for (const RecipeWork& work : block.recipe->work) {
       const auto* priced = std::get_if<PricedOperator>(&work);
       if (priced == nullptr) continue;

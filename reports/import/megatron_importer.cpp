@@ -244,7 +244,7 @@ std::string megatron_scenario(const ImportInput& input, Settings settings) {
   set_rows(settings, "megatron_switches", draft);
   set_pipeline(settings, draft);
   set_sharding(settings, draft);
-  draft.set("plan.trainer", "megatron", draft.nowhere(), "its habits, where no argument says otherwise");
+  draft.set("plan.framework", "megatron", draft.nowhere(), "its settings, where no argument says otherwise");
   return finished_training(settings, draft, "megatron");
 }
 

@@ -160,10 +160,10 @@ void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t shar
   const SourcePosition where = says != nullptr ? says->where : draft.nowhere();
   const std::string comment = says != nullptr ? named(*says) : "data_parallel_shard_degree is all unless stated";
   if (shard == 1 || (replicated && ranks == 1)) {
-    draft.set("plan.trainer", "ddp", where, comment);
+    draft.set("plan.framework", "ddp", where, comment);
     return;
   }
-  draft.set("plan.trainer", "torchtitan", where, comment);
+  draft.set("plan.framework", "torchtitan", where, comment);
   if (replicated) {
     draft.set("plan.zero", yaml_entries({{"stage", "3"}, {"shard", std::to_string(ranks)}}, where), where, comment);
   }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -177,13 +178,39 @@ std::string heading_of(const Place& place) {
   return place.path.size() == own ? place.when : place.path.substr(0, place.path.size() - own - 1);
 }
 
-std::string markdown_row(const Place& place) {
-  std::string meaning(place.key->meaning);
-  if (!place.key->together.empty()) meaning += fmt::format(" ({})", place.key->together);
-  if (!place.when.empty() && place.when != heading_of(place)) meaning += fmt::format(" [{}]", place.when);
-  return fmt::format("| `{}` | {} | {} | {} |\n", place.key->name, markdown_cell(describe(place.key->value)),
-                     without(*place.key), markdown_cell(meaning));
-}
+/// A table of keys. Neighbours that differ in nothing but their names share a row; the variant that has the keys below
+/// it has one of its own.
+class MarkdownTable {
+ public:
+  void add(const Place& place) {
+    std::string meaning(place.key->meaning);
+    if (!place.key->together.empty()) meaning += fmt::format(" ({})", place.key->together);
+    const std::string cells = fmt::format(" | {} | {} | {} |\n", markdown_cell(describe(place.key->value)),
+                                          without(*place.key), markdown_cell(meaning));
+    const std::string when = place.when == heading_of(place) ? "" : place.when;
+    if (when != when_) rows_ += cells_ + fmt::format("| **{}** | | | |\n", when.empty() ? "always" : when);
+    if (when == when_ && cells == cells_) {
+      rows_ += fmt::format(", `{}`", place.key->name);
+    } else {
+      rows_ += (when == when_ ? cells_ : "") + fmt::format("| `{}`", place.key->name);
+    }
+    when_ = when;
+    cells_ = cells;
+  }
+  /// A mapping whose keys stand below another heading as well.
+  void add_reference(const std::string& heading) {
+    if (std::ranges::find(others_, heading) == others_.end()) others_.push_back(heading);
+  }
+  [[nodiscard]] std::string text() const {
+    std::string text = "\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n" + rows_ + cells_;
+    for (const std::string& other : others_) text += fmt::format("\nFurther keys: as below `{}`.\n", other);
+    return text;
+  }
+
+ private:
+  std::string rows_, when_, cells_;  ///< the last row's cells behind its names
+  std::vector<std::string> others_;
+};
 
 /// Where a file's first keys are told, if that is in a scenario.
 std::string told_before(const std::vector<PlacedKey>& all, const keys::FileKind& file) {
@@ -202,17 +229,19 @@ std::string told_before(const std::vector<PlacedKey>& all, const keys::FileKind&
 
 /// A table for each heading, in the order in which they come first.
 void add_sections(std::string& text, const std::vector<PlacedKey>& all, std::string_view file) {
-  std::vector<std::pair<std::string, std::string>> sections;
+  std::vector<std::pair<std::string, MarkdownTable>> sections;
+  std::map<const Key*, std::string> first_heading;
   for (const PlacedKey& placed : all) {
     if (placed.file != file) continue;
     const std::string heading = heading_of(placed.place);
-    auto section = std::ranges::find(sections, heading, &std::pair<std::string, std::string>::first);
-    if (section == sections.end()) section = sections.insert(section, {heading, ""});
-    section->second += markdown_row(placed.place);
+    auto section = std::ranges::find(sections, heading, &std::pair<std::string, MarkdownTable>::first);
+    if (section == sections.end()) section = sections.insert(section, {heading, {}});
+    const std::string& first = first_heading.try_emplace(placed.place.key, heading).first->second;
+    first == heading ? section->second.add(placed.place) : section->second.add_reference(first);
   }
-  for (const auto& [heading, rows] : sections) {
+  for (const auto& [heading, table] : sections) {
     if (!heading.empty()) text += fmt::format("\n### {}\n", heading);
-    text += "\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n" + rows;
+    text += table.text();
   }
 }
 
@@ -260,7 +289,8 @@ std::string keys_markdown() {
       "```\n\nand in its `settings.json`:\n\n"
       "```\n\"yaml.schemas\": { \"./foretrain-scenario.json\": \"runs/*.yaml\" }\n```\n\n"
       "A single file names its schema in its first line: `# yaml-language-server: $schema=foretrain-scenario.json`.\n\n"
-      "`[]` marks lists, `NAME` names that the file chooses. Keys of a mapping that occurs twice are listed once.\n";
+      "`[]` marks lists, `NAME` names that the file chooses. Keys of a mapping that occurs twice are listed once. "
+      "Keys below a line such as **kind: matmul** belong to that kind.\n";
   const std::vector<PlacedKey> all = placed_keys(Repeats::left_out);
   for (const keys::FileKind& file : keys::files()) {
     text += fmt::format("\n## Files: {}\n", file.word) + told_before(all, file);

@@ -30,6 +30,12 @@ std::string quantity_pattern(std::string_view unit) {
   return fmt::format("^[0-9]*\\.?[0-9]+([eE][+-]?[0-9]+)? ?({})$", units);
 }
 
+/// The mapping of an accepted name.
+const Mapping* mapping_at(std::string_view dotted_key) {
+  if (dotted_key == "plan") return &keys::plan;
+  return dotted_key == "plan.sync" ? &keys::sync : &keys::train;
+}
+
 /// Whether files of this kind may be a preset with changes.
 bool takes_preset(const Mapping& table) {
   return &table == &keys::model || &table == &keys::node || &table == &keys::gpu;
@@ -95,8 +101,8 @@ class SchemaWriter {
         value["anyOf"] = std::move(either);
       }
       for (const keys::AcceptedName& accepted : keys::accepted_names()) {
-        if (form.mapping->name == accepted.mapping && word == accepted.ours)
-          properties[std::string(accepted.theirs)] = value;
+        const bool here = word == accepted.ours && form.mapping == mapping_at(accepted.mapping);
+        if (here) properties[std::string(accepted.theirs)] = value;
       }
       properties[word] = std::move(value);
       if (whole && key->needed()) needed["required"].push_back(word);
@@ -138,6 +144,11 @@ class SchemaWriter {
     std::string description(key.meaning);
     if (const std::string usual = usual_of(key); !usual.empty()) description += fmt::format(" Without it: {}.", usual);
     if (!key.together.empty()) description += fmt::format(" {}", key.together);
+    for (const keys::AcceptedValue& accepted : keys::accepted_values()) {
+      const bool here = accepted.key.ends_with(fmt::format(".{}", key.name)) &&
+                        std::ranges::find(forms[0].words, accepted.ours) != forms[0].words.end();
+      if (here) choices.push_back({{"const", accepted.theirs}});
+    }
     Json schema = {{"description", std::move(description)}};
     if (choices.size() == 1 && !choices[0].contains("$ref")) {
       schema.update(choices[0]);

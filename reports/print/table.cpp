@@ -26,21 +26,29 @@ bool may_be_cut(const std::string& word, std::size_t longest_whole) {
 /// Blanks that set a cell in from those above it.
 std::size_t blanks_before(const std::string& cell) { return std::min(cell.find_first_not_of(' '), cell.size()); }
 
+/// Bytes of the part of a word that fits in `room` columns: up to a dot, an equals sign or a slash in its second half
+/// where there is one.
+std::size_t cut_of(const std::string& word, std::size_t room) {
+  std::size_t at = 0, behind_mark = 0;
+  for (std::size_t column = 1; column <= room && at < word.size(); ++column) {
+    at += std::max<std::size_t>(character_length(word, at), 1);
+    if (2 * column > room && std::string_view(".=/").find(word[at - 1]) != std::string_view::npos) behind_mark = at;
+  }
+  return behind_mark > 0 && at < word.size() ? behind_mark : at;
+}
+
 /// A cell in lines of this width, all set in as the cell is, words that are longer cut.
 std::vector<std::string> lines_of(const std::string& cell, std::size_t width) {
   const std::string blanks(std::min(blanks_before(cell), width - 1), ' ');
   const std::size_t room = width - blanks.size();
   std::string text;
-  for (const std::string& word : split_words(cell)) {
-    std::size_t column = 0;
-    for (std::size_t at = 0; at < word.size();) {
-      const std::size_t length = std::max<std::size_t>(character_length(word, at), 1);
-      if (column > 0 && column % room == 0 && may_be_cut(word, room)) text += ' ';
-      ++column;
-      text += word.substr(at, length);
-      at += length;
+  for (std::string word : split_words(cell)) {
+    while (may_be_cut(word, room)) {
+      const std::size_t end = cut_of(word, room);
+      text += word.substr(0, end) + ' ';
+      word.erase(0, end);
     }
-    text += ' ';
+    text += word + ' ';
   }
   std::vector<std::string> lines = split(wrap(text, static_cast<int>(room), 0), '\n');
   for (std::string& line : lines) line.insert(0, blanks);

@@ -2,8 +2,8 @@
 // describes it; values are quantities in base units, whose unit ends the key ("step_time_s").
 //
 // clang-format off
-//   v("key", value)                   always there; an optional without value, and a number that is not known or not
-//                                     finite, are null; Whole{value}: no fraction
+//   v("key", value)                   always there. An optional without value, and a number that is not known or not
+//                                     finite, are null; Whole{value}. No fraction
 //   v.when(there, "key", value)       left out where it is not there; if_any(v, "key", value) where it has nothing
 //   v.derived("key", value)           follows from others: written, never read
 //   v.object("key", fields)           fields of an object of their own; object_when(there, …) may be left out
@@ -39,20 +39,20 @@ Whole(T&) -> Whole<T>;  // clang deduces no aggregate's arguments by itself befo
 /// A value that nobody stated.
 struct AssumedValue {
   std::string key, value;
-  std::optional<std::string> source;  ///< of traits: why it is assumed
+  std::optional<std::string> source;  ///< of settings: why it is assumed
 };
 
-/// Traits of trainers, and defaults of the scenario.
+/// Settings of trainers, and defaults of the scenario.
 inline std::vector<AssumedValue> assumed_of(const Result& result) {
-  static const std::vector<Trait> none;
-  const std::vector<Trait>& traits = result.train() != nullptr ? result.train()->traits : none;
+  static const std::vector<ResolvedSetting> none;
+  const std::vector<ResolvedSetting>& settings = result.train() != nullptr ? result.train()->framework_settings : none;
   std::vector<AssumedValue> assumed;
-  for (const Trait& t : traits) {
-    if (t.from == Trait::From::assumed) assumed.push_back({t.key, t.value, t.source});
+  for (const ResolvedSetting& t : settings) {
+    if (t.from == ResolvedSetting::From::assumed) assumed.push_back({t.key, t.value, t.source});
   }
   for (const Setting& s : result.settings) {
-    const bool is_trait = std::ranges::find(traits, s.key, &Trait::key) != traits.end();
-    if (s.by_default && !is_trait) assumed.push_back({s.key, s.value, std::nullopt});
+    const bool is_setting = std::ranges::find(settings, s.key, &ResolvedSetting::key) != settings.end();
+    if (s.by_default && !is_setting) assumed.push_back({s.key, s.value, std::nullopt});
   }
   return assumed;
 }
@@ -325,11 +325,11 @@ void fields(auto& v, Is<UncertaintyCause> auto& cause) {
   v("share", cause.share);
 }
 
-void fields(auto& v, Is<Trait> auto& trait) {
-  v("key", trait.key);
-  v("value", trait.value);
-  v("from", trait.from);
-  v("source", trait.source);
+void fields(auto& v, Is<ResolvedSetting> auto& setting) {
+  v("key", setting.key);
+  v("value", setting.value);
+  v("from", setting.from);
+  v("source", setting.source);
 }
 
 void fields(auto& v, Is<AssumedValue> auto& assumed) {
@@ -370,7 +370,7 @@ void fields(auto& v, Is<Result> auto& result) {
     v.when(true, "active_parameters", Whole{train.active_parameters});
     v.when(true, "bytes_per_parameter", train.bytes_per_parameter);
     v.when(true, "trainer", train.trainer);
-    v.when(true, "traits", train.traits);
+    v.when(true, "traits", train.framework_settings);
   });
   v.derived("assumed", assumed_of(result));
   if_any(v, "settings", result.settings);

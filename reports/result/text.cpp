@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -220,23 +221,38 @@ std::string constant_value(const Constant& constant) {
   return fmt::format("{:.4g}{}{}", constant.value, constant.unit.empty() ? "" : " ", constant.unit);
 }
 
+/// By ConstantKind.
+constexpr std::array<std::string_view, names_of<ConstantKind>.size()> origins = {"datasheet", "measured", "fitted",
+                                                                                 "assumed"};
+
+bool is_stated(const Constant& constant) { return constant.source.starts_with("stated in "); }
+
+/// Whether the scenario states a network's value in place of this one of the node's file.
+bool is_replaced(const Constant& constant, const std::vector<Constant>& all) {
+  const std::size_t network = constant.name.find(".network.");
+  if (network == std::string::npos || is_stated(constant)) return false;
+  const std::string stated = "cluster" + constant.name.substr(network);
+  return std::ranges::any_of(all, [&](const Constant& one) { return one.name == stated && is_stated(one); });
+}
+
 /// Datasheet values, measurements, fits and assumptions that the prediction used.
 std::string constants_section(const Result& result, bool verbose) {
   if (result.provenance.empty()) return "";
   std::array<int, names_of<ConstantKind>.size()> counts{};
   for (const Constant& constant : result.provenance) ++counts[static_cast<std::size_t>(constant.kind)];
-  static constexpr std::array<std::string_view, counts.size()> kinds = {"datasheet", "measured", "fitted", "assumed"};
   std::string of_kinds;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0) of_kinds += fmt::format("{}{} {}", of_kinds.empty() ? "" : ", ", counts[i], kinds[i]);
+    if (counts[i] > 0) of_kinds += fmt::format("{}{} {}", of_kinds.empty() ? "" : ", ", counts[i], origins[i]);
   }
   const std::string title = fmt::format("Model constants: {} ({})", result.provenance.size(), of_kinds);
   if (!verbose) return heading(wrap(title, page_width(), 2));
   std::vector<std::pair<std::string, TextTable>> by_source;
   for (const Constant& c : result.provenance) {
+    if (is_replaced(c, result.provenance)) continue;
     auto known = std::ranges::find(by_source, c.source, [](const auto& one) { return one.first; });
     if (known == by_source.end()) known = by_source.insert(known, {c.source, TextTable("lrl")});
-    known->second.add_row({c.name, constant_value(c), std::string(name(c.kind))});
+    known->second.add_row(
+        {c.name, constant_value(c), is_stated(c) ? "stated" : std::string(origins[static_cast<std::size_t>(c.kind)])});
   }
   std::string text = heading(title);
   for (const auto& [source, table] : by_source) text += paragraph(source) + table.text(2 * page_indent);
@@ -246,15 +262,18 @@ std::string constants_section(const Result& result, bool verbose) {
 /// What the framework does by the scenario, by its own file, or by default.
 std::string framework_section(const Result& result, bool verbose) {
   const TrainResult* train = result.train();
-  if (train == nullptr || train->traits.empty()) return "";
-  const auto assumed = std::ranges::count(train->traits, Trait::From::assumed, &Trait::from);
-  const std::string title = fmt::format("Framework settings: {} of {} at default", assumed, train->traits.size());
+  if (train == nullptr || train->framework_settings.empty()) return "";
+  const auto assumed =
+      std::ranges::count(train->framework_settings, ResolvedSetting::From::assumed, &ResolvedSetting::from);
+  const std::string title =
+      fmt::format("Framework settings: {} of {} at default", assumed, train->framework_settings.size());
   if (!verbose) return wrap(title + " (--verbose lists all)", page_width(), 2) + "\n";
-  static constexpr std::array<std::string_view, names_of<Trait::From>.size()> origins = {"stated", "framework",
-                                                                                         "default", "--set"};
+  static constexpr std::array<std::string_view, names_of<ResolvedSetting::From>.size()> decided_by = {
+      "stated", "framework", "default", "--set"};
   std::string text = heading(fmt::format("{} ({})", title, train->trainer));
-  for (const Trait& t : train->traits) {
-    text += paragraph(fmt::format("{} = {} ({})", t.key, t.value, origins[static_cast<std::size_t>(t.from)]));
+  for (const ResolvedSetting& t : train->framework_settings) {
+    text += paragraph(fmt::format("{} = {} ({})", t.key, t.value, decided_by[static_cast<std::size_t>(t.from)]));
+    if (t.source.empty()) continue;
     text += fmt::format("{:{}}{}\n", "", 2 * page_indent, wrap(t.source, page_width() - 4, 2 * page_indent));
   }
   return text;

@@ -69,14 +69,15 @@ class Events {
 
 std::string to_trace(const std::string& title, const std::vector<TimelineEntry>& entries) {
   Events events;
-  std::map<int, int> threads_of_lane;
+  std::map<int, int> threads_of_class;
   std::map<std::pair<int, std::string>, int> thread_of;
   std::vector<Place> places;
   for (const TimelineEntry& entry : entries) {
-    const int process = entry.lane + 1;
-    int& threads = threads_of_lane[entry.lane];
-    if (threads == 0) events.name("process_name", {process, 0}, fmt::format("{}: lane {}", title, entry.lane));
-    const auto [known, is_new] = thread_of.try_emplace({entry.lane, entry.resource}, threads + 1);
+    const int process = entry.rank_class + 1;
+    int& threads = threads_of_class[entry.rank_class];
+    if (threads == 0)
+      events.name("process_name", {process, 0}, fmt::format("{}: rank class {}", title, entry.rank_class));
+    const auto [known, is_new] = thread_of.try_emplace({entry.rank_class, entry.resource}, threads + 1);
     if (is_new) events.name("thread_name", {process, ++threads}, entry.resource);
     places.push_back({process, known->second});
   }

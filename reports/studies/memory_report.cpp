@@ -19,11 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::array all_phases = {MemoryTimeline::Phase::forward, MemoryTimeline::Phase::loss,
                                    MemoryTimeline::Phase::backward, MemoryTimeline::Phase::optimizer};
 
-std::string capitalised(std::string_view word) {
-  std::string text(word);
-  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
-  return text;
-}
+constexpr std::string_view fits_with = "fits with ";  ///< begins remedies, whose heading says it here
 
 /// "backward of layer 31 (transformer block), micro-batch 1": counted from 1, as people do.
 std::string when(const MemoryTimeline::Moment& moment) {
@@ -110,12 +106,18 @@ std::string to_text(const MemoryReport& report) {
   text += fmt::format("Peak at: {}\n\nPeak memory per phase\n{}\n", when(timeline.moments[timeline.peak]),
                       phase_table(timeline));
   if (report.largest_micro_batch > 0) {
-    text += fmt::format("Largest micro-batch in memory: {} (now {}), with as many micro-batches\n",
-                        report.largest_micro_batch, report.micro_batch);
+    text += fmt::format("Largest micro-batch in memory: {} (now {})", report.largest_micro_batch, report.micro_batch);
+    if (report.largest_micro_batch != report.micro_batch) {
+      text += fmt::format("; the global batch grows with it: {} micro-batches each", report.timeline.micro_batches);
+    }
+    text += "\n";
   } else {
     text += fmt::format("No micro-batch fits (now {})\n", report.micro_batch);
   }
-  for (const std::string& remedy : report.remedies) text += capitalised(remedy) + "\n";
+  if (!report.remedies.empty()) text += "\nSingle changes that fit, fewest GPUs first\n";
+  for (const std::string& remedy : report.remedies) {
+    text += paragraph(remedy.starts_with(fits_with) ? remedy.substr(fits_with.size()) : remedy);
+  }
   return text;
 }
 

@@ -34,9 +34,9 @@ struct NextRuns {
 };
 
 /// At most `most` runs that together take no more than `gpu_hours`, the most useful first, each the one after which
-/// least regret is left; none that would leave as much as without it. What a measurement teaches of the other runs is
+/// least regret is left. None that would leave as much as without it. What a measurement teaches of the other runs is
 /// the mean of the normal distribution that the draws have, given what was measured (preposterior analysis: Raiffa and
-/// Schlaifer, Applied Statistical Decision Theory, 1961): a run is measured to errors.noise.
+/// Schlaifer, Applied Statistical Decision Theory, 1961). A run is measured to errors.noise.
 NextRuns next_runs(const std::vector<PossibleRun>& runs, const RunErrors& errors, std::size_t most, double gpu_hours);
 
 /// A measured step against the run's own mean: what devices and networks of a running training vary by.

@@ -83,10 +83,11 @@ std::string changes_text(const Result& plan, const Result& own) {
   for (const Setting& setting : plan.settings) {
     const auto known = std::ranges::find_if(
         own.settings, [&](const Setting& other) { return other.line == setting.line && other.name == setting.name; });
-    const std::string before = known == own.settings.end() ? "none" : known->value;
+    const bool is_number = setting.value.find_first_not_of("0123456789") == std::string::npos;
+    const std::string before = known != own.settings.end() ? known->value : is_number ? "1" : "";
     if (setting.name.empty() || before == setting.value) continue;
-    text += fmt::format("{}{}{} {} (was {})", text.empty() ? "" : " · ",
-                        setting.line == "Gradients" ? "gradients " : "", setting.name, setting.value, before);
+    text += fmt::format("{}{}{} {}{}", text.empty() ? "" : " · ", setting.line == "Gradients" ? "gradients " : "",
+                        setting.name, setting.value, before.empty() ? "" : fmt::format(" (was {})", before));
   }
   return text.empty() ? "none" : text;
 }

@@ -102,11 +102,11 @@ TEST_CASE("Missing, unreadable, huge files and folders are refused") {
 }
 
 TEST_CASE("A wrong value of a page's length is told by its ends") {
-  const ScenarioError error({"a.yaml", 1, 1}, "plan.tensor", std::string(100'000, 'x'), "a whole number");
+  const ScenarioError error({"a.yaml", 1, 1}, "plan.tensor", std::string(100'000, 'x'), "an integer");
   const std::string text = error.what();
   CHECK(text.size() < 600);
   CHECK(text.starts_with("a.yaml:1:1: plan.tensor: xxx"));
-  CHECK(text.ends_with("xxx; a whole number"));
+  CHECK(text.ends_with("xxx; an integer"));
 }
 
 TEST_CASE("A folder for a while is gone with its owner, also one that was killed") {

@@ -113,13 +113,12 @@ TEST_CASE("Numbers that are none, negative or endless are refused") {
 TEST_CASE("Whole numbers keep to their range, both ends included") {
   CHECK(parse_integer("1", 1, 8) == 1);
   CHECK(parse_integer("8", 1, 8) == 8);
-  CHECK(complaint([] { return parse_integer("9", 1, 8); }) == "9 is out of range; a whole number from 1 to 8");
-  CHECK(complaint([] { return parse_integer("0", 1, 8); }) == "0 is out of range; a whole number from 1 to 8");
-  CHECK(complaint([] { return parse_integer("-1", 1, 8); }) == "-1 is out of range; a whole number from 1 to 8");
-  CHECK(complaint([] { return parse_integer("2.0", 1, 8); }) ==
-        "\"2.0\" is not a whole number; a whole number from 1 to 8");
+  CHECK(complaint([] { return parse_integer("9", 1, 8); }) == "9 is out of range; an integer from 1 to 8");
+  CHECK(complaint([] { return parse_integer("0", 1, 8); }) == "0 is out of range; an integer from 1 to 8");
+  CHECK(complaint([] { return parse_integer("-1", 1, 8); }) == "-1 is out of range; an integer from 1 to 8");
+  CHECK(complaint([] { return parse_integer("2.0", 1, 8); }) == "\"2.0\" is not an integer; an integer from 1 to 8");
   CHECK(complaint([] { return parse_integer("99999999999999999999", 1, 8); }) ==
-        "\"99999999999999999999\" is too large; a whole number from 1 to 8");
+        "\"99999999999999999999\" is too large; an integer from 1 to 8");
 }
 
 TEST_CASE("Lengths of training count tokens or samples") {

@@ -75,11 +75,12 @@ def without_trainer(path, folder):
     """The table as somebody would write it who does not know the trainer; None where it names none."""
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    if "plan.trainer" not in rows[0]:
+    named = {"plan.framework", "plan.trainer"} & rows[0].keys()
+    if not named:
         return None
     target = os.path.join(folder, os.path.basename(path))
     with open(target, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [key for key in rows[0] if key != "plan.trainer"], extrasaction="ignore")
+        writer = csv.DictWriter(file, [key for key in rows[0] if key not in named], extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
     return target
@@ -244,13 +245,15 @@ def sources(ranges, by_kind):
         sizes = collections.Counter(row.group for row in rows)
         names = [group for group, _ in sizes.most_common(3)]
         groups = unseen(kind, rows, ranges)
-        result[kind] = (f"tests/benchmark/leave_one_out --ranges: {len(rows)} rows of {len(sizes)} "
+        result[kind] = (f"fitted to {len(rows)} rows of {len(sizes)} "
                         f"group{'s' if len(sizes) > 1 else ''} ({', '.join(names)}{' and others' if len(sizes) > 3 else ''}), "
-                        f"each weighing as {MOST} rows at most; holds {percent(share_held(rows, ranges))}, of groups left out "
-                        f"{percent(sum(groups.values()) / len(groups)) if groups else 'unknown'}")
+                        f"each counted as at most {MOST} rows; the interval holds {percent(share_held(rows, ranges))} of them, "
+                        f"{percent(sum(groups.values()) / len(groups)) if groups else 'unknown'} of left-out groups "
+                        "(tests/benchmark/leave_one_out --ranges)")
     late = [kind for kind in KINDS if kind not in EITHER_WAY]
-    result["faster"] = (f"tests/benchmark/leave_one_out --ranges: a twentieth of no kind but {', '.join(EITHER_WAY)}, "
-                        f"whose ranges are as wide both ways, is faster by more ({sum(len(by_kind[kind]) for kind in late)} rows)")
+    result["faster"] = ("at most 5 % of the measured rows of each kind are faster than predicted by more "
+                        f"({sum(len(by_kind[kind]) for kind in late)} rows; tests/benchmark/leave_one_out --ranges); intervals "
+                        f"of {', '.join(EITHER_WAY)} are symmetric instead")
     return result
 
 

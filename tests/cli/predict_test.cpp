@@ -136,7 +136,7 @@ TEST_CASE("An answer says what was predicted, and marks what the scenario does n
       run_program({"predict", file, ring_of_four, "--fidelity", "estimate", "--set", "cluster.nodes=1"});
   CHECK_THAT(several.output, Catch::Contains("all_reduce of 160 MB · ranks 4* · algorithm ring") ||
                                  Catch::Contains("all_reduce of 160 MB · ranks 4 · algorithm ring"));
-  CHECK_THAT(run_program({"predict", file, "--json", "--fidelity", "estimate", "--set", "plan.trainer=ddp"}).output,
+  CHECK_THAT(run_program({"predict", file, "--json", "--fidelity", "estimate", "--set", "plan.framework=ddp"}).output,
              Catch::Contains("\"settings\"") && Catch::Contains("\"value\": \"ddp\""));
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("hierarchical reduce-scatter, all-gather and all-to-all use all cards"
   const double half = 7.0 / 8.0 * 800.0 / 300.0;
   CHECK(time(CollectiveOperation::reduce_scatter) == Approx(half + 2.0).epsilon(0.01));
   CHECK(time(CollectiveOperation::all_gather) == Approx(half + 2.0).epsilon(0.01));
-  // Each rank hands 7/8 of its buffer to neighbours, then sends half of what it has through its card: 16 ms; pair by
+  // Each rank hands 7/8 of its buffer to neighbours, then sends half of what it has through its card: 16 ms. Pair by
   // pair it is the same half of its own buffer.
   CHECK(time(CollectiveOperation::all_to_all) == Approx(half + 16.0).epsilon(0.01));
 }

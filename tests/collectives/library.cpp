@@ -102,7 +102,7 @@ TEST_CASE("without a library the fastest may be the plain ring") {
 }
 
 TEST_CASE("switches of the network that reduce are tried where the description says so") {
-  // Four nodes, eight cards of 25 GB/s: a ring sends 2 · 31/32 of 4 GB over 200 GB/s, 38.8 ms; through the switches
+  // Four nodes, eight cards of 25 GB/s: a ring sends 2 · 31/32 of 4 GB over 200 GB/s, 38.8 ms. Through the switches
   // every card sends an eighth once, 4 GB over 200 GB/s, 20 ms, at 0.97 of the cards.
   Cluster cluster = nccl_cluster(nvswitch_node(), 4);
   const CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 4.0_GB, {iota(32)});

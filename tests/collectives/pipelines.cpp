@@ -23,8 +23,8 @@ TEST_CASE("a pipeline's phases of full use are one run, from the first to the la
       if (!algorithm->has(operation) || (algorithm == &ring_algorithm && operation == all_reduce)) continue;
       const Schedule schedule = algorithm->schedule(operation, 8, 1);
       int runs = 0;
-      for (int phase = 0; phase < schedule.phases; phase += schedule.stretch(phase).length) {
-        const int run = schedule.stretch(phase).length;
+      for (int phase = 0; phase < schedule.phases; phase += schedule.phase_run(phase).length) {
+        const int run = schedule.phase_run(phase).length;
         if (run == 1) continue;
         ++runs;
         CHECK(moved_in(schedule.phase(phase)) != moved_in(schedule.phase(phase - 1)));
@@ -67,7 +67,7 @@ TEST_CASE(
   // 300 hops: ramps of 299 phases, in steps of 4.
   const Schedule chain = ring_algorithm.schedule(CollectiveOperation::broadcast, 301, 1);
   for (int phase = 0; phase < chain.phases;) {
-    const Schedule::Stretch stretch = chain.stretch(phase);
+    const Schedule::PhaseRun stretch = chain.phase_run(phase);
     const std::size_t most = chain.phase(stretch.representative).size();
     for (int other = phase; other < phase + stretch.length; ++other) REQUIRE(chain.phase(other).size() <= most);
     if (most < 300) REQUIRE(stretch.length <= 4);
@@ -75,7 +75,7 @@ TEST_CASE(
   }
   // Of exchanges over distances of 1,024 to 1,499 the last one goes farthest; beyond, partners are told apart no more.
   const Schedule pairs = pairwise_algorithm.schedule(CollectiveOperation::reduce_scatter, 1500, 1);
-  for (int phase = 0; phase < pairs.phases; phase += pairs.stretch(phase).length) {
-    CHECK(pairs.stretch(phase).representative == phase + pairs.stretch(phase).length - 1);
+  for (int phase = 0; phase < pairs.phases; phase += pairs.phase_run(phase).length) {
+    CHECK(pairs.phase_run(phase).representative == phase + pairs.phase_run(phase).length - 1);
   }
 }

@@ -90,7 +90,7 @@ TEST_CASE("the phases of a run move the same amounts between the same participan
         INFO(describe(row, ranks, shape));
         const Schedule schedule = row.build(ranks, shape);
         for (int phase = 0; phase < schedule.phases;) {
-          const auto [run, representative] = schedule.stretch(phase);
+          const auto [run, representative] = schedule.phase_run(phase);
           REQUIRE(run >= 1);
           REQUIRE(phase + run <= schedule.phases);
           REQUIRE(representative == phase);  // few phases are never taken for each other

@@ -40,7 +40,7 @@ TEST_CASE("In tf32 Hopper multiplies two operands that lie across k as fast as A
 }
 
 TEST_CASE("Rows that begin at odd addresses are loaded piece by piece, unless they are padded") {
-  // A100, fp16, tiles of 256 × 128: a step of k multiplies 2 · 256 · 128 = 65,536 FLOP at 2048 FLOP per clock and
+  // A100, fp16, tiles of 256 × 128. A step of k multiplies 2 · 256 · 128 = 65,536 FLOP at 2048 FLOP per clock and
   // multiprocessor, 32 clocks and a tenth; by Turing's instructions, which odd addresses ask for, at half of that: 64.
   // It loads 384 numbers twice, 32 lanes a clock: 24 clocks at 2 B, which do not overlap: 2.6 times. At 4 B they are 12
   // clocks, which do. H100 multiplies twice as fast, but by Turing's instructions no faster: 5 times.

@@ -34,7 +34,7 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 // CM02 as in sim/platform.cpp, but with the latency on the links: no two flows share one here, so that CM02's bias
-// against long latencies does nothing. SMPI's own costs are all zero: the time between MPI calls is not measured
+// against long latencies does nothing. SMPI's own costs are all zero. The time between MPI calls is not measured
 // (simulate-computation), sending and receiving cost the processor nothing (os, ois, or), no message is detached or
 // sent asynchronously because it is small, and MPI_Wtime takes no time.
 constexpr std::array engine_arguments = {

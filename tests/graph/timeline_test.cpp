@@ -47,7 +47,7 @@ TEST_CASE("Of a pass with collectives inside, kernels come first, then collectiv
                                                               "gpu0 copies/copies of offloading 125-145"});
   const std::vector<TimelineEntry> entries = timeline_of(graph, execution);
   CHECK(entries[1].micro_batch == 4);
-  CHECK(entries[1].lane == 3);
+  CHECK(entries[1].rank_class == 3);
   CHECK(entries[1].category == "compute");
   CHECK(entries[2].category == "host");
   CHECK(entries[3].category == "communication");

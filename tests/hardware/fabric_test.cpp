@@ -217,7 +217,7 @@ TEST_CASE("A slow fabric link") {
 }
 
 TEST_CASE("A leaf's cables upward are those that the cards below it need") {
-  // Two nodes of eight cards of 25 GB/s, then two whose cards have 50 GB/s; two nodes a leaf, a quarter of their cards'
+  // Two nodes of eight cards of 25 GB/s, then two whose cards have 50 GB/s. Two nodes a leaf, a quarter of their cards'
   // bandwidth upward: 2 · 8 · 25 / 4 = 100 GB/s and 200 GB/s. A pod of both leaves: 300 GB/s.
   Cluster cluster = behind(FatTree{2, 4, 4.0, 1.0, false}, 4);
   cluster.groups = {{cluster.node, 2, 8, cluster.network}, {cluster.node, 2, 8, cluster.network}};

@@ -1,4 +1,4 @@
-// plan.zero: { stage: 2, gradients: … }: memory and traffic of gradients follow from one habit.
+// plan.zero: { stage: 2, gradients: … }: memory and traffic of gradients follow from one setting.
 #include <fmt/ranges.h>
 
 #include "model/job/job.hpp"
@@ -91,29 +91,31 @@ TEST_CASE("What nobody says is scattered, and the answer says that it was assume
   const Scenario scenario = load_scenario_text(text, "zero.yaml", {"plan.zero=2"});
   Result result = estimate(scenario);
   finish(scenario, Detail::whole, result);
-  const auto trait = std::ranges::find(result.train()->traits, "plan.zero.gradients", &Trait::key);
-  REQUIRE(trait != result.train()->traits.end());
-  CHECK(trait->value == "scattered");
-  CHECK(trait->from == Trait::From::assumed);
+  const auto setting =
+      std::ranges::find(result.train()->framework_settings, "plan.zero.gradients", &ResolvedSetting::key);
+  REQUIRE(setting != result.train()->framework_settings.end());
+  CHECK(setting->value == "scattered");
+  CHECK(setting->from == ResolvedSetting::From::assumed);
   CHECK(result.train()->step_time == step(every_pass).step_time);
-  CHECK(step("2", {"plan.trainer=megatron"}).memory.gradients == step("1", {"plan.trainer=megatron"}).memory.gradients);
-  CHECK(step("2", {"plan.trainer=deepspeed"}).memory.gradients <
-        step("1", {"plan.trainer=deepspeed"}).memory.gradients);
+  CHECK(step("2", {"plan.framework=megatron"}).memory.gradients ==
+        step("1", {"plan.framework=megatron"}).memory.gradients);
+  CHECK(step("2", {"plan.framework=deepspeed"}).memory.gradients <
+        step("1", {"plan.framework=deepspeed"}).memory.gradients);
 }
 
 TEST_CASE("DeepSpeed refuses gradients that are divided in a pipeline, and says what would be right") {
   for (const char* trainer : {"deepspeed", "megatron-deepspeed"}) {
     for (const char* zero : {"2", "3", "{ stage: 2, shard: 4 }"}) {
       const Complaint complaint = complaint_about(
-          {fmt::format("plan.trainer={}", trainer), fmt::format("plan.zero={}", zero), "plan.pipeline=2"});
+          {fmt::format("plan.framework={}", trainer), fmt::format("plan.zero={}", zero), "plan.pipeline=2"});
       CAPTURE(trainer, zero);
       CHECK(complaint.key == "plan.pipeline");
       CHECK_THAT(complaint.got, Catch::Contains("incompatible with pipeline parallelism"));
       CHECK_THAT(complaint.expected, Catch::Contains("zero: 0 or 1"));
     }
-    CHECK_FALSE(complaint_about({fmt::format("plan.trainer={}", trainer), "plan.zero=1", "plan.pipeline=2"}).thrown);
+    CHECK_FALSE(complaint_about({fmt::format("plan.framework={}", trainer), "plan.zero=1", "plan.pipeline=2"}).thrown);
   }
-  CHECK_FALSE(complaint_about({"plan.trainer=megatron", "plan.zero=2", "plan.pipeline=2"}).thrown);
+  CHECK_FALSE(complaint_about({"plan.framework=megatron", "plan.zero=2", "plan.pipeline=2"}).thrown);
 }
 
 TEST_CASE("Backward passes in two parts have nothing to scatter after every micro-batch") {
@@ -131,7 +133,8 @@ TEST_CASE("Backward passes in two parts have nothing to scatter after every micr
 }
 
 TEST_CASE("A step in fp16 is one in bf16 but for what formats do, whatever ZeRO, the plan and overlap") {
-  // Both formats have the same rates and widths; fp16 adds nothing that fused kernels show. Nobody's habits hang on it.
+  // Both formats have the same rates and widths; fp16 adds nothing that fused kernels show. Nobody's settings hang on
+  // it.
   for (const char* zero : {"0", "1", "2", "3"}) {
     for (const char* tensor : {"1", "4"}) {
       for (const char* pipeline : {"1", "2"}) {

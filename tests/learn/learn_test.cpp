@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "model/base/error.hpp"
-#include "model/scenario/load/load.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/load/load.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "sim/simulate.hpp"
 #include "tests/base/temporary_folder.hpp"
@@ -127,19 +127,19 @@ TEST_CASE("A learned stack's file is a trainer that predicts what its setting do
       "workload: { train: { global_batch: 64, micro_batch: 1, model: { family: gpt, layers: 12, hidden: 1024, heads: "
       "16, "
       "vocabulary: 51200, sequence: 1024 } } }\n";
-  const Scenario by_file = load_scenario_text(text, "run.yaml", {"plan.trainer=" + file});
+  const Scenario by_file = load_scenario_text(text, "run.yaml", {"plan.framework=" + file});
   const double expected = made_up.step(load_scenario_text(text, "run.yaml"), setting);
   CHECK(foretrain::predict(by_file, Fidelity::estimate).time().value() ==
         Approx(expected).epsilon(2e-3));  // the file has four digits
   const YamlNode document = parse_yaml(stack_file(stack, from), file);
-  for (const LikelyTrait& trait : likely_traits(Field(document, "").mapping(keys::trainer), by_file)) {
-    const auto same = [&](const LearnedParameter& one) { return one.parameter.name == trait.parameter.name; };
+  for (const LikelySetting& setting : likely_settings(Field(document, "").mapping(keys::trainer), by_file)) {
+    const auto same = [&](const LearnedParameter& one) { return one.parameter.name == setting.parameter.name; };
     const auto learned = std::ranges::find_if(stack.parameters, same);
     REQUIRE(learned != stack.parameters.end());
     const double at = learned->parameter.value(learned->position);
-    CHECK(trait.low <= at * 1.001);
-    CHECK(trait.high >= at * 0.999);
-    CHECK(trait.low < trait.high);
+    CHECK(setting.low <= at * 1.001);
+    CHECK(setting.high >= at * 0.999);
+    CHECK(setting.low < setting.high);
   }
   CHECK(by_file.trainer == "stack");
   REQUIRE(by_file.learned);
@@ -147,7 +147,7 @@ TEST_CASE("A learned stack's file is a trainer that predicts what its setting do
   CHECK(by_file.learned->memory_shortfall == 0.0);  // no run measured memory
   const Result within = foretrain::predict(by_file, Fidelity::estimate);
   CHECK(within.uncertainty_high / within.time() == Approx(1.0 + by_file.learned->spread).epsilon(0.01));
-  const Scenario larger = load_scenario_text(text, "run.yaml", {"plan.trainer=" + file, "cluster.nodes=8"});
+  const Scenario larger = load_scenario_text(text, "run.yaml", {"plan.framework=" + file, "cluster.nodes=8"});
   const Result beyond = foretrain::predict(larger, Fidelity::estimate);
   CHECK(beyond.uncertainty_high / beyond.time() > within.uncertainty_high / within.time());
   CHECK_FALSE(beyond.warnings.empty());
@@ -161,9 +161,9 @@ TEST_CASE("What a pipeline's hosts take for tensor ranks, and for messages, is f
   made_up.parameters = stack_parameters({.nodes = {2, 4}, .pipelined = true});
   made_up.truth.assign(made_up.parameters.size(), 0.0);
   made_up.set("workload.train.layer_dispatch", 2.0);
-  made_up.set("workload.train.peer_dispatch", 2.3);
+  made_up.set("workload.train.p2p_dispatch_overhead", 2.3);
   made_up.set("workload.train.message_overhead", 3.5);
-  // One to eight tensor ranks, whose hosts take seven times as much for the others with eight as with two; stages of
+  // One to eight tensor ranks, whose hosts take seven times as much for the others with eight as with two. Stages of
   // twelve, six and three layers, which tell what a message takes from what a layer does.
   for (const int nodes : {2, 4}) {
     for (const int tensor : {1, 2, 8}) {
@@ -181,7 +181,7 @@ TEST_CASE("What a pipeline's hosts take for tensor ranks, and for messages, is f
     }
   }
   const LearnedStack stack = learn_stack(made_up.parameters, made_up.known, made_up.predict());
-  for (const char* name : {"workload.train.peer_dispatch", "workload.train.message_overhead"}) {
+  for (const char* name : {"workload.train.p2p_dispatch_overhead", "workload.train.message_overhead"}) {
     const LearnedParameter& found = made_up.learned(stack, name);
     INFO(name);
     CHECK(found.determined);
@@ -217,7 +217,7 @@ TEST_CASE("What blocks keep, and what waits for collectives, is found again from
   StackSetting truth(parameters.size(), 0.0);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].name == "workload.train.activation_stretch") truth[i] = std::log(1.3);
-    if (parameters[i].name == "workload.train.waiting_tensors") truth[i] = 5.0;
+    if (parameters[i].name == "workload.train.pending_stream_buffers") truth[i] = 5.0;
   }
   std::vector<Scenario> scenarios;
   for (const int tensor : {1, 2, 4, 8}) {
@@ -261,7 +261,7 @@ TEST_CASE("What the base says of its own memory is moved less than what nobody s
     return std::ranges::find(all, name, &StackParameter::name)->spread;
   };
   for (const auto& [name, nothing, something] : {std::tuple("workload.train.activation_stretch", "1", "1.3"),
-                                                 std::tuple("workload.train.waiting_tensors", "0", "50")}) {
+                                                 std::tuple("workload.train.pending_stream_buffers", "0", "50")}) {
     CHECK(spread_of(name, something) == Approx(0.4 * spread_of(name, nothing)));
   }
 }

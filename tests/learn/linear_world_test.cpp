@@ -1,5 +1,5 @@
 // What is learned in worlds whose answers are known without a prediction: choices between runs, and runs that one
-// trait moves in straight lines.
+// setting moves in straight lines.
 #include <algorithm>
 #include <cmath>
 
@@ -108,16 +108,16 @@ TEST_CASE("Runs that one stretch explains teach it, what they leave open stays, 
   CHECK(stack.memory_shortfall == 0.0);
 }
 
-TEST_CASE("A trait that helps three of few runs and harms a fourth is not learned, one that helps all it moves is") {
+TEST_CASE("A setting that helps three of few runs and harms a fourth is not learned, one that helps all it moves is") {
   LinearWorld world(15, 0.2);
-  const auto learns_trait = [&] { return world.learned().parameters[world.memory_stretch()].determined; };
+  const auto learns_setting = [&] { return world.learned().parameters[world.memory_stretch()].determined; };
   for (const std::size_t run : {1, 3, 5, 7}) {
     world.memory_bound[run] = 0.5;
     world.pauses[run] = 0.15;
   }
-  CHECK(learns_trait());
+  CHECK(learns_setting());
   world.pauses[1] = -0.05;
-  CHECK_FALSE(learns_trait());
+  CHECK_FALSE(learns_setting());
 }
 
 TEST_CASE("Memory that is predicted too small is a shortfall, too large is none; nodes are scaled where they differ") {
@@ -189,7 +189,7 @@ TEST_CASE("Memory that is far off takes nothing from what times tell") {
   REQUIRE(stack.left_out.memory);
 }
 
-TEST_CASE("A run determines a setting that moves it by three per cent where the trait moves as stacks differ") {
+TEST_CASE("A run determines a setting that moves it by three per cent where the setting moves as stacks differ") {
   // Stacks differ by 0.1 in the stretch: a slope of 0.4 moves a run by 4 %, one of 0.25 by 2.5 %.
   LinearWorld world(20, 0.0);
   world.slope = 0.4;
@@ -198,7 +198,7 @@ TEST_CASE("A run determines a setting that moves it by three per cent where the 
   CHECK(world.learned().parameters[world.stretch()].runs == 0);
 }
 
-TEST_CASE("A trait is learned where runs leave less than four fifths of what was open") {
+TEST_CASE("A setting is learned where runs leave less than four fifths of what was open") {
   // Five runs known to 3 %, of slope s, beside a prior of 0.1: (0.1 / spread)^2 is 1 + 5 (0.1 s / 0.03)^2, which is
   // 1 / 0.8^2 = 1.5625 at a slope of 0.1006.
   LinearWorld world(5, 0.0);

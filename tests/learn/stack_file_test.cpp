@@ -36,7 +36,7 @@ const LearnedFrom made_up_from = {"läufe.csv", "well-tuned", {"a", "b"}, {1, 4}
 
 }  // namespace
 
-TEST_CASE("A learned trait stands between what one standard deviation to either side makes of it") {
+TEST_CASE("A learned setting stands between what one standard deviation to either side makes of it") {
   const std::string text = stack_file(made_up_stack(), made_up_from);
   CHECK_THAT(text, Catch::Contains("value: 200 us, kind: fit, source: "
                                    "\"läufe.csv: 7 runs say so; likely from 100 us to 350 us\""));
@@ -53,27 +53,27 @@ TEST_CASE("A learned trait stands between what one standard deviation to either 
   CHECK(parameters[2]["high"].get<double>() == Approx(1.0));
 }
 
-TEST_CASE("Traits of pipelines are read back from a learned stack's file") {
+TEST_CASE("Settings of pipelines are read back from a learned stack's file") {
   const Scenario usual = load_scenario("gpt2-xl-dgx-a100");
   const YamlNode document = parse_yaml(stack_file(made_up_stack(), made_up_from), "stack.yaml");
-  const std::vector<LikelyTrait> traits = likely_traits(Field(document, "").mapping(keys::trainer), usual);
+  const std::vector<LikelySetting> settings = likely_settings(Field(document, "").mapping(keys::trainer), usual);
   const auto message = std::ranges::find_if(
-      traits, [](const LikelyTrait& one) { return one.parameter.name == "workload.train.message_overhead"; });
-  REQUIRE(message != traits.end());
+      settings, [](const LikelySetting& one) { return one.parameter.name == "workload.train.message_overhead"; });
+  REQUIRE(message != settings.end());
   CHECK(message->low == 0.0);
   CHECK(message->high == Approx(100e-6));
 }
 
 TEST_CASE("Memory beside tensors is learned in gigabytes around the base's, and never below nothing") {
-  const Scenario usual =
-      load_scenario("gpt2-xl-dgx-a100", {"workload.train.reserved_memory=2 GB", "workload.train.waiting_tensors=50"});
+  const Scenario usual = load_scenario(
+      "gpt2-xl-dgx-a100", {"workload.train.reserved_memory=2 GB", "workload.train.pending_stream_buffers=50"});
   const std::vector<StackParameter> all = stack_parameters({.nodes = {}, .memory = true, .usual = &usual});
   const StackParameter& reserved = named(all, "workload.train.reserved_memory");
   CHECK(reserved.value(0.0) == 2e9);
   CHECK(reserved.value(3.0) == 5e9);
   CHECK(reserved.value(-9.0) == 0.0);
   CHECK(reserved.text(3.0) == "5 GB");
-  const StackParameter& waiting = named(all, "workload.train.waiting_tensors");
+  const StackParameter& waiting = named(all, "workload.train.pending_stream_buffers");
   CHECK(waiting.value(1.0) == 60.0);
   CHECK(waiting.value(-2.0) == 30.0);
   CHECK(waiting.value(-9.0) == 0.0);

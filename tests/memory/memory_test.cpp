@@ -86,7 +86,7 @@ TEST_CASE("casts of a step's only pass are gone when its gradients are there, un
     return bytes_per_parameter(scenario.plan, std::get<TrainWorkload>(scenario.workload)).value();
   };
   CHECK(bytes({}) == 4 + 4 + 8);
-  CHECK(bytes({"workload.train.cast_weights=false"}) == 2 + 4 + 4 + 8);
+  CHECK(bytes({"workload.train.cache_cast_weights=false"}) == 2 + 4 + 4 + 8);
   CHECK(bytes({"workload.train.global_batch=2"}) == 2 + 4 + 4 + 8);                             // two passes
   CHECK(bytes({"workload.train.global_batch=2", "cluster.gpus_per_node=2"}) == 2 + 4 + 4 + 8);  // buckets
   CHECK(bytes({"plan.zero=1"}) == 4 + 4 + 8);  // there is nobody to divide states with
@@ -205,7 +205,7 @@ TEST_CASE("states of experts are divided by the ranks that hold these, and repli
 
 TEST_CASE("what parameter servers hold is theirs: fp32 weights and momentum, and sums of gradients") {
   // VGG-16 has 138,357,544 parameters. A ring leaves each GPU a momentum of 4 bytes for every one; servers on
-  // processors none; each of eight on GPUs a weight and a momentum of 4 bytes for an eighth of them.
+  // processors none. Each of eight on GPUs a weight and a momentum of 4 bytes for an eighth of them.
   constexpr double parameters = 138'357'544.0;
   const auto at = [](const char* placement) {
     return Training("servers-server-beats-ring", {std::string("plan.sync.placement=") + placement}).footprint();

@@ -111,7 +111,7 @@ TEST_CASE("frozen weights are gathered like those that are trained") {
 TEST_CASE("weights of experts lie whole on ranks that alone have them, in segments of whole tensors") {
   // 64 ranks, two of 128 experts on each: no other rank has these, so that ZeRO-1 divides nothing of them. In each of
   // 48 layers a matrix of 2048 · 1408: gradient, two moments and the master copy are tensors of 11 MiB, in segments of
-  // 12 MiB each; weights of 5.5 MiB go three by three into 16 segments of 20 MiB.
+  // 12 MiB each. Weights of 5.5 MiB go three by three into 16 segments of 20 MiB.
   const Scenario scenario = load_scenario_text(
       "cluster: { node: dgx-h100, nodes: 8 }\n"
       "workload: { train: { model: qwen3-30b-a3b, global_batch: 64, precision: bf16, optimizer: adam } }\n"

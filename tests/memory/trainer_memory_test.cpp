@@ -1,6 +1,6 @@
 // What a trainer's code holds in memory beside what its operators need, and what a plan costs whose memory may not do.
+#include "model/memory/pending_stream_buffers.hpp"
 #include "model/memory/shortage.hpp"
-#include "model/memory/waiting_tensors.hpp"
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"
 
@@ -17,7 +17,7 @@ struct Waiting {
     std::vector<std::string> all = {"plan=" + plan, "workload.train.micro_batch=2"};
     all.insert(all.end(), more.begin(), more.end());
     const Training without("gpt3-175b-1024-a100", all);
-    all.emplace_back("workload.train.waiting_tensors=50");
+    all.emplace_back("workload.train.pending_stream_buffers=50");
     const Training with("gpt3-175b-1024-a100", all);
     tensors = (with.footprint().total() - without.footprint().total()).value() / hidden_state;
   }
@@ -43,12 +43,13 @@ TEST_CASE("in a pipeline hidden states wait where the device is slower than the 
   CHECK(slow.tensors == Approx(50.0 / 7.0));
   CHECK(Waiting(eight, {"workload.train.layer_dispatch=1 s"}).tensors == Approx(50.0));
   // What hosts take for other tensor ranks counts as well: 7 · 200 ms.
-  CHECK(Waiting(two, {"cluster.nodes=96", "workload.train.peer_dispatch=200 ms"}).tensors == Approx(50.0 / 7.0));
+  CHECK(Waiting(two, {"cluster.nodes=96", "workload.train.p2p_dispatch_overhead=200 ms"}).tensors ==
+        Approx(50.0 / 7.0));
 }
 
 TEST_CASE("half as many hidden states wait where host and device take equally long for a block") {
   // A block's products are 12 · 12288² weights, of which a tensor rank has an eighth, for 4,096 tokens: 1.86e12
-  // operations, and 0.05e12 of attention; thrice that both ways, of which half a pass at a quarter of 312 TFLOP/s.
+  // operations, and 0.05e12 of attention. Thrice that both ways, of which half a pass at a quarter of 312 TFLOP/s.
   const double block = 3.0 * (2.0 * 12 * 12288.0 * 12288 * 4096 / 8 + 0.05e12) * 0.5 / (0.25 * 312e12);
   const Waiting even("{ data: 48, tensor: 8, pipeline: 2 }",
                      {"cluster.nodes=96", fmt::format("workload.train.layer_dispatch={} ms", block * 1e3)});
@@ -80,7 +81,8 @@ TEST_CASE("a loss in place makes one fp32 copy of the widened logits") {
   };
   const double fragmented = 1.03;  // memory.fragmentation of what comes and goes
   const double four_bytes_each = 4.0 * 2048 * 512000 / 8 * fragmented;
-  CHECK(total("loss_in_place=false", "1") - total("loss_in_place=true", "1") == Approx(four_bytes_each).epsilon(0.01));
+  CHECK(total("inplace_cross_entropy=false", "1") - total("inplace_cross_entropy=true", "1") ==
+        Approx(four_bytes_each).epsilon(0.01));
   // A copy of two bytes without the last tokens, and an output of four. One sequence is cut without a copy.
   CHECK(total("shifted_logits=true", "1") == total("shifted_logits=false", "1"));
   CHECK(total("shifted_logits=true", "2") - total("shifted_logits=false", "2") ==
@@ -115,7 +117,7 @@ TEST_CASE("PEFT's adapters are fp32 beside weights of two bytes") {
                                          "workload.train.fused_optimizer=true", "plan.sync.gradient_precision=bf16"};
   const auto with = [&](const std::string& trainer) {
     std::vector<std::string> all = lora;
-    all.push_back("plan.trainer=" + trainer);
+    all.push_back("plan.framework=" + trainer);
     return Training("fit-memory-7b", all).footprint();
   };
   CHECK(with("ddp").gradients.value() == Approx(adapters * 4));
@@ -127,7 +129,7 @@ TEST_CASE("frozen weights are kept as fp8 products read them where modules cast 
   // A stage of GPT-3 has 12 of 96 blocks, a tensor rank an eighth of their 12 · 12,288² weights: a byte less for each.
   const auto weights = [](const std::string& precision, const std::string& kernels) {
     return Training("gpt3-175b-1024-a100",
-                    {"cluster.node=dgx-h100", "plan.trainer=megatron", "workload.train.precision=" + precision,
+                    {"cluster.node=dgx-h100", "plan.framework=megatron", "workload.train.precision=" + precision,
                      "workload.train.kernels=" + kernels, "workload.train.lora={ rank: 16, targets: attention }"})
         .footprint()
         .weights.value();
@@ -145,7 +147,7 @@ TEST_CASE(
     return training.footprint().gradients.value() / training.footprint().weights.value();
   };
   const std::string two_stages =
-      "data: 2, tensor: 8, pipeline: 2, sync: { summed_apart: true, gradient_precision: fp32 }";
+      "data: 2, tensor: 8, pipeline: 2, sync: { fp32_accumulation: true, gradient_precision: fp32 }";
   // 2-byte weights, fp32 gradients: twice the weights, or three times.
   CHECK(gradients("{ " + two_stages + ", zero: 1 }", "4") == Approx(2.0));
   CHECK(gradients("{ " + two_stages + ", zero: 1 }", "8") == Approx(3.0));

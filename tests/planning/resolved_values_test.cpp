@@ -29,7 +29,7 @@ YamlNode& place_of(YamlNode& document, const std::string& path) {
 /// The document with all that holds stated in it.
 YamlNode with_all_stated(const Scenario& scenario) {
   YamlNode document = scenario.where.document;
-  for (const Trait& one : resolved_values(scenario)) {
+  for (const ResolvedSetting& one : resolved_values(scenario)) {
     YamlNode& value = place_of(document, one.key);
     const SourcePosition where = value.is_null() ? document.where : value.where;
     const bool plain = std::string_view("[{").find(one.value.front()) == std::string_view::npos;

@@ -142,14 +142,14 @@ TEST_CASE("The same where the trainer that is assumed hides collectives of tenso
   const PlanDimensions searched =
       without({tensor, pipeline, context, expert, sequence_parallel, recompute, offload, algorithm});
   check_against_enumeration(document, searched);
-  set(document, "plan.trainer=nemo");  // which hides them unless a schedule splits passes
+  set(document, "plan.framework=nemo");  // which hides them unless a schedule splits passes
   check_against_enumeration(document, searched);
 }
 
 TEST_CASE("The same where updated weights come back beside the next step's forward passes, or by their owners") {
   // 1 Gbit/s between nodes: the weights of four layers outlast their forward passes, so that all parts wait.
   using enum PlanDimension;
-  for (const char* how : {"plan.trainer=nemo", "plan.sync={ gather: owners, gather_overlap: true }",
+  for (const char* how : {"plan.framework=nemo", "plan.sync={ gather: owners, gather_overlap: true }",
                           "plan.sync={ gather: tensors }", "plan.sync={ bucket: 10 MB, gather_overlap: true }"}) {
     for (const char* cards : {"200 Gbit/s", "1 Gbit/s"}) {
       CAPTURE(how, cards);
@@ -220,7 +220,7 @@ TEST_CASE("The same for random experts, contexts, formats and what lies on the h
                                            ", experts: " + std::to_string(experts) + ", experts_per_token: 2 }",
                                        16,
                                        {std::string("plan.expert_dispatch=") + dispatches[round],
-                                        std::string("plan.expert_overlap=") + (round > 0 ? "true" : "false")});
+                                        std::string("plan.expert_comm_overlap=") + (round > 0 ? "true" : "false")});
     INFO("round " << round);
     check_against_enumeration(document, without({tensor, recompute, algorithm, bucket, sequence_parallel}));
     check_against_enumeration(document, without({expert, offload, recompute, micro_batch, algorithm, bucket}));

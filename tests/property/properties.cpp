@@ -106,7 +106,7 @@ int node_of(const BackgroundFlow::Place& place, const Cluster& cluster) {
   return place.kind == node_memory ? place.number : place.number / cluster.gpus_per_node;
 }
 
-/// Others' traffic between nodes at a rate that cards and a tree's core let through: what holds it back holds it back
+/// Others' traffic between nodes at a rate that cards and a tree's core let through. What holds it back holds it back
 /// no less once cards are faster, and then it would take more of the links inside a machine.
 Scenario with_steady_others(Scenario scenario) {
   const Cluster& cluster = scenario.cluster;

@@ -224,13 +224,13 @@ bool add_division(Random& random, Settings& settings, int gpus, int experts, int
 }
 
 /// What trainers do otherwise, and how links are shared.
-void add_habits(Random& random, Settings& settings, const Machines& machines, int experts) {
+void add_settings(Random& random, Settings& settings, const Machines& machines, int experts) {
   const auto sometimes = [&](int odds, const char* key, std::initializer_list<const char*> values) {
     if (one_in(random, odds)) settings[key] = one_of<const char*>(random, values);
   };
   if (experts > 0) {
     sometimes(2, "plan.expert_dispatch", {"all_to_all", "deduplicated", "forwarded"});
-    sometimes(4, "plan.expert_overlap", {"true"});
+    sometimes(4, "plan.expert_comm_overlap", {"true"});
   }
   if (machines.nodes > 1) {
     sometimes(8, "cluster.network.fairness", {"traffic_class"});
@@ -238,8 +238,8 @@ void add_habits(Random& random, Settings& settings, const Machines& machines, in
   }
   sometimes(6, "plan.pipeline_messages", {"blocking", "asynchronous"});
   sometimes(8, "plan.sync.gather_overlap", {"true"});
-  sometimes(8, "plan.sync.every_micro_batch", {"true"});
-  sometimes(4, "plan.trainer",
+  sometimes(8, "plan.sync.sync_each_micro_batch", {"true"});
+  sometimes(4, "plan.framework",
             {"megatron", "ddp", "fsdp", "deepspeed", "nemo", "internevo", "megatron-deepspeed", "llm-foundry"});
 }
 
@@ -265,7 +265,7 @@ Settings random_plan(Random& random) {
     if (!add_division(random, settings, machines.all(), experts, layers)) continue;
     if (one_in(random, 3)) settings["plan.order"] = random_order(random);
     if (one_in(random, 4)) settings["plan.execution"] = one_of(random, {"compiled", "cuda_graph"});
-    add_habits(random, settings, machines, experts);
+    add_settings(random, settings, machines, experts);
     if (can_be_predicted(settings)) return settings;
   }
 }

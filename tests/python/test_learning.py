@@ -96,7 +96,7 @@ def test_a_sweep_with_a_stack_is_the_programs(stack, program, tmp_path):
     written = pandas.read_csv(table)
     assert list(frame.columns) == list(written.columns)
     assert list(frame["predicted.step_time_s"]) == list(written["predicted.step_time_s"])
-    assert set(frame["plan.trainer"]) == {"<stack>"}
+    assert set(frame["plan.framework"]) == {"<stack>"}
 
 
 def test_a_stack_that_is_none_is_refused_by_its_name(tmp_path):

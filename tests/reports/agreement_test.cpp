@@ -61,7 +61,7 @@ std::map<int, Drawing> drawings_of(const std::vector<TimelineEntry>& timeline) {
   std::map<int, Drawing> lanes;
   for (const TimelineEntry& entry : timeline) {
     const bool moves = entry.category == "communication";
-    Drawing& lane = lanes[entry.lane];
+    Drawing& lane = lanes[entry.rank_class];
     (moves ? lane.moving[entry.name] : lane.on_stream[entry.category]) += entry.duration.value();
   }
   return lanes;

@@ -33,7 +33,7 @@ std::map<Configuration, Measured> configurations() {
 
 TEST_CASE("DLPerf: four rows of five lie where the frameworks' own spread contains the prediction") {
   // For each model, number of GPUs, precision and batch the predicted throughput must lie between the slowest and the
-  // fastest framework measured there, each end widened by 5 %: a measurement repeated varies by 1 to 5 %. Where one
+  // fastest framework measured there, each end widened by 5 %. A measurement repeated varies by 1 to 5 %. Where one
   // framework alone ran a batch, it is slowest and fastest at once, and the prediction must meet it within 5 %.
   int rows = 0, within = 0;
   for (const auto& [configuration, measured] : configurations()) {

@@ -1,4 +1,4 @@
-// Every prediction of the catalogue and of the shipped tables, kept as its main figures: a change that is not meant to
+// Every prediction of the catalogue and of the shipped tables, kept as its main figures. A change that is not meant to
 // move a prediction moves nothing here, and one that is says what moved.
 #include <charconv>
 

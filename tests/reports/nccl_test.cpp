@@ -76,7 +76,7 @@ TEST_CASE("All-reduces on real hosts are predicted within 10 percent on average,
   CHECK(missed(0.10, errors.at("host")) == "");
 }
 
-// The tables hold every row of the published sweeps but one: the second two-node sweep of that issue, NCCL_ALGO=RING
+// The tables hold every row of the published sweeps but one. The second two-node sweep of that issue, NCCL_ALGO=RING
 // with eight cards listed, whose author was unsure of the settings.
 TEST_CASE("Sixteen H100 on two nodes of NVIDIA/nccl-tests issue 290 had the bandwidth of two of their eight cards") {
   // The library's authors expect 46 to 48 GB/s per card there. In a tree over two nodes the message crosses once, so

@@ -63,9 +63,10 @@ inline Result large_step() {
                      {"Plan", "tensor", "8", "plan.tensor", false},
                      {"Gradients", "by", "ring", "plan.sync.algorithm", false}};
   result.train()->trainer = "megatron";
-  result.train()->traits = {{"plan.tensor_overlap", "false", Trait::From::scenario, ""},
-                            {"plan.sync.bucket", "megatron", Trait::From::trainer, "Megatron-Core's bucket_size"},
-                            {"plan.execution", "eager", Trait::From::assumed, "PyTorch, unless asked"}};
+  result.train()->framework_settings = {
+      {"plan.tensor_overlap", "false", ResolvedSetting::From::scenario, ""},
+      {"plan.sync.bucket", "megatron", ResolvedSetting::From::trainer, "Megatron-Core's bucket_size"},
+      {"plan.execution", "eager", ResolvedSetting::From::assumed, "PyTorch, unless asked"}};
   result.uncertainty_low = Seconds(40.0);
   result.uncertainty_high = Seconds(48.0);
   result.provenance = {{"a100.memory", 80.0, "GiB", ConstantKind::datasheet, "NVIDIA A100 datasheet"},

@@ -95,7 +95,7 @@ TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory", 
   result.warnings = {
       "the first thing to note is longer than a line of a page, and goes on below where it began to stand",
       "the second"};
-  result.train()->traits = {{"plan.execution", "eager", Trait::From::trainer, "PyTorch"}};
+  result.train()->framework_settings = {{"plan.execution", "eager", ResolvedSetting::From::trainer, "PyTorch"}};
   check_whole("behind-breakdown-sent-samples-execution-2.txt", rest());
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("A timeline's events are the Trace Event Format, with what they carry"
   entries[1].moved = Bytes(4096.0);
   entries[1].algorithm = "ring";
   entries[1].after = {0};
-  entries[2].lane = 1;
+  entries[2].rank_class = 1;
   check_whole("timeline-s-events-trace-event.txt", to_trace("a step", entries));
 }
 

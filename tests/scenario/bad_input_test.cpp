@@ -217,7 +217,7 @@ TEST_CASE("Every key that is described is read") {
                                        "workload.train.model.published_batch",
                                        "workload.train.data.images.distribution",
                                        "workload.operator.batch",
-                                       "plan.trainer"};
+                                       "plan.framework"};
   left_out.insert(&keys::key_of(keys::trainer, "name"));  // by `foretrain trainers list`
   for (const keys::Place& place : all) {
     if (early.contains(place.path)) left_out.insert(place.key);

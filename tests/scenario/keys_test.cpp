@@ -142,8 +142,8 @@ TEST_CASE("Every value that a scenario resolves to says where it comes from") {
       "plan: { tensor: 2, trainer: fsdp }\n",
       "own.yaml",
       {"plan.sync.bucket=10 MB", "workload.train.global_batch_per_gpu=2", "--calibration calibration=published"});
-  std::map<std::string, Trait> resolved;
-  for (const Trait& value : resolved_values(scenario)) {
+  std::map<std::string, ResolvedSetting> resolved;
+  for (const ResolvedSetting& value : resolved_values(scenario)) {
     INFO(value.key);
     CHECK(resolved.emplace(value.key, value).second);
     CHECK_FALSE((value.value.empty() || value.source.empty()));
@@ -151,7 +151,7 @@ TEST_CASE("Every value that a scenario resolves to says where it comes from") {
   CHECK(resolved.size() > 100);
   CHECK_FALSE(resolved.contains("plan.sync.servers"));  // there are none
   const auto told = [&](const char* key) {
-    const Trait& value = resolved.at(key);
+    const ResolvedSetting& value = resolved.at(key);
     return fmt::format("{} {} {}", value.value, name(value.from), value.source);
   };
   CHECK(told("plan.tensor") == "2 scenario own.yaml:4:17");

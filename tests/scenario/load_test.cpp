@@ -111,7 +111,7 @@ TEST_CASE("Gradients are summed in fp32 for all formats and ZeRO stages, unless 
   const auto summed_in = [](const std::string& precision, int zero, const std::string& trainer = "") {
     std::vector<std::string> keys = {"cluster.node=dgx-h100", "workload.train.precision=" + precision,
                                      fmt::format("plan.zero={}", zero)};
-    if (!trainer.empty()) keys.push_back("plan.trainer=" + trainer);
+    if (!trainer.empty()) keys.push_back("plan.framework=" + trainer);
     return load(small_train, keys).plan.sync.gradient_precision;
   };
   for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "fp8"}) {
@@ -122,7 +122,7 @@ TEST_CASE("Gradients are summed in fp32 for all formats and ZeRO stages, unless 
   CHECK(summed_in("bf16", 3, "fsdp") == Precision::bf16);
   CHECK(summed_in("fp16", 3, "fsdp") == Precision::fp16);
   CHECK(summed_in("tf32", 3, "fsdp") == Precision::fp32);
-  CHECK(load(small_train, {"plan.trainer=fsdp", "plan.sync.gradient_precision=fp32"}).plan.sync.gradient_precision ==
+  CHECK(load(small_train, {"plan.framework=fsdp", "plan.sync.gradient_precision=fp32"}).plan.sync.gradient_precision ==
         Precision::fp32);
 }
 

@@ -16,7 +16,7 @@ TEST_CASE("A processor that trains dispatches and sends by itself") {
   CHECK(half.calibration.collective.overlap_slowdown == Approx(0.5));
   // A GPU's calibration stays as it was.
   CHECK(load_scenario("resnet-50-dgx1-v100").calibration.host.dispatch_us > 0.0);
-  CHECK(std::get<TrainWorkload>(whole.workload).code.kernels == KernelSet::plain);
+  CHECK(std::get<TrainWorkload>(whole.workload).code.kernels == KernelSet::unfused);
 }
 
 TEST_CASE("Latencies in cycles and bandwidths in bytes a cycle are of the core's clock") {

@@ -27,7 +27,7 @@ Scenario with(const std::string& trainer, std::vector<std::string> overrides = {
 
 KernelSet kernels_of(const Scenario& scenario) { return std::get<TrainWorkload>(scenario.workload).code.kernels; }
 
-/// The habit's constant in the provenance; fails where there is none.
+/// The setting's constant in the provenance; fails where there is none.
 Constant provenance_of(const Scenario& scenario, const std::string& name) {
   const std::vector<Constant>& all = scenario.calibration.constants;
   const auto found = std::ranges::find(all, name, &Constant::name);
@@ -57,12 +57,12 @@ TEST_CASE("Every trainer's file is read, with peers and with parameter servers, 
   }
 }
 
-TEST_CASE("A trainer's habits are what the scenario leaves out") {
+TEST_CASE("A trainer's settings are what the scenario leaves out") {
   const Scenario ddp = with("ddp");
   CHECK(ddp.plan.sync.bucket == 25.0_MiB);
   CHECK(ddp.plan.sync.first_bucket == 1.0_MiB);
   CHECK(ddp.plan.sync.bucketing == Sync::Bucketing::by_tensor);
-  CHECK(kernels_of(ddp) == KernelSet::plain);
+  CHECK(kernels_of(ddp) == KernelSet::unfused);
 
   // Sixteen replicas: 16 million elements are less than 40 million, but without overlap all go at once.
   const Scenario megatron = with("megatron");
@@ -89,7 +89,7 @@ TEST_CASE("Hugging Face's Trainer is DistributedDataParallel without ZeRO and De
   CHECK(std::get<TrainWorkload>(plain.workload).module_dispatch == Seconds(0.0));
   const Scenario sharded = with("axolotl", {"plan.zero=3", "plan.offload=optimizer"});
   CHECK(sharded.trainer == "huggingface");
-  CHECK(kernels_of(sharded) == KernelSet::plain);
+  CHECK(kernels_of(sharded) == KernelSet::unfused);
   CHECK(std::get<TrainWorkload>(sharded.workload).module_dispatch > Seconds(0.0));
   CHECK_FALSE(sharded.plan.pinned_offload);
   CHECK(sharded.plan.host_threads == 1);  // torchrun's; DeepSpeed's own launcher leaves OpenMP all cores
@@ -106,8 +106,8 @@ TEST_CASE("Hugging Face's Trainer is DistributedDataParallel without ZeRO and De
               .assumed.empty());
   }
   // What its file says wins over its base's: updates are fused in both, weights cast in the first alone.
-  CHECK(std::get<TrainWorkload>(plain.workload).code.cast_weights);
-  CHECK_FALSE(std::get<TrainWorkload>(sharded.workload).code.cast_weights);
+  CHECK(std::get<TrainWorkload>(plain.workload).code.cache_cast_weights);
+  CHECK_FALSE(std::get<TrainWorkload>(sharded.workload).code.cache_cast_weights);
 }
 
 TEST_CASE("plan.framework is plan.trainer, and what is stated later holds") {
@@ -145,22 +145,24 @@ TEST_CASE("What else plain code does follows from its kernels, unless the scenar
     const Scenario scenario = load_scenario_text(silent, "silent.yaml", overrides);
     return std::get<TrainWorkload>(scenario.workload).code;
   };
-  CHECK((code({}).joined_projections && code({}).fused_optimizer));
+  CHECK((code({}).fused_qkv && code({}).fused_optimizer));
   const TrainerCode plain = code({"workload.train.kernels=plain"});
-  CHECK_FALSE((plain.joined_projections || plain.native_attention || plain.fused_optimizer || plain.narrow_gathers));
-  CHECK((plain.cast_weights && plain.context_pieces == ContextPieces::in_order));
+  CHECK_FALSE((plain.fused_qkv || plain.native_attention || plain.fused_optimizer || plain.fp8_all_gather));
+  CHECK((plain.cache_cast_weights && plain.context_sharding == ContextSharding::contiguous));
   CHECK(code({"workload.train.kernels=plain", "workload.train.fused_optimizer=true"}).fused_optimizer);
-  CHECK((code({"plan.trainer=ddp"}).cast_weights && code({"plan.trainer=ddp"}).keep_gathered));  // kernels: plain
+  CHECK((code({"plan.trainer=ddp"}).cache_cast_weights &&
+         code({"plan.trainer=ddp"}).keep_gathered_inputs));  // kernels: plain
   // Stated without a framework, fused is what own code fuses first: norms, in every format. A framework's fused is all.
   for (const char* precision : {"workload.train.precision=bf16", "workload.train.precision=fp8"}) {
     const TrainerCode own = code({"cluster.node=dgx-h100", "workload.train.kernels=fused", precision});
-    CHECK((own.fuses(Fusion::norm) && own.cast_weights && !own.keep_gathered && !own.fuses(Fusion::rotary)));
+    CHECK(
+        (own.fuses(Fusion::norm) && own.cache_cast_weights && !own.keep_gathered_inputs && !own.fuses(Fusion::rotary)));
   }
   CHECK(code({"workload.train.kernels=fused", "plan.trainer=megatron"}).fuses(Fusion::rotary));
   // A framework's file may say what it stands for, and that this hangs on attention; what the scenario states counts.
   const std::string fused = "workload.train.kernels=fused", of = "plan.trainer=scaling";
   const TrainerCode flash = code({fused, of, "workload.train.attention=flash_2"});
-  CHECK((flash.kernels == KernelSet::plain && flash.fusions == Fusions{Fusion::norm}));
+  CHECK((flash.kernels == KernelSet::unfused && flash.fusions == Fusions{Fusion::norm}));
   CHECK(code({fused, of, "workload.train.attention=standard"}).fusions == Fusions{Fusion::softmax});
   CHECK(code({fused, "plan.trainer=well-tuned", "workload.train.attention=standard"}).kernels == KernelSet::fused);
   CHECK(code({"workload.train.kernels=plain", of, "workload.train.fusions=rotary"}).fusions == Fusions{Fusion::rotary});
@@ -202,7 +204,7 @@ TEST_CASE("What the scenario or the command line says wins over the trainer") {
   CHECK(with("fsdp", {"plan.zero=2"}).plan.zero == 2);
 }
 
-TEST_CASE("Habits belong to plans: DeepSpeed reduces every micro-batch with ZeRO-2, and overlaps with ZeRO-3 alone") {
+TEST_CASE("Settings belong to plans: DeepSpeed reduces every micro-batch with ZeRO-2, and overlaps with ZeRO-3 alone") {
   CHECK_FALSE(synchronises_every_micro_batch(with("deepspeed").plan));
   CHECK_FALSE(with("deepspeed", {"plan.zero=1"}).plan.sync.overlap);
   CHECK(synchronises_every_micro_batch(with("deepspeed", {"plan.zero=2"}).plan));
@@ -212,7 +214,7 @@ TEST_CASE("Habits belong to plans: DeepSpeed reduces every micro-batch with ZeRO
 }
 
 TEST_CASE(
-    "Habits of pipelines belong to plans that have one: Megatron-LM waits for messages unless chunks interleave") {
+    "Settings of pipelines belong to plans that have one: Megatron-LM waits for messages unless chunks interleave") {
   const auto messages = [](const char* trainer, std::vector<std::string> plan) {
     return with(trainer, std::move(plan)).plan.pipeline_messages;
   };
@@ -230,7 +232,7 @@ TEST_CASE(
   CHECK(std::ranges::find(all, "megatron.plan.pipeline_messages=blocking", &Constant::name) == all.end());
 }
 
-TEST_CASE("Habits of parameter servers are kept where there are servers") {
+TEST_CASE("Settings of parameter servers are kept where there are servers") {
   const Sync peers = with("tensorflow").plan.sync;
   CHECK_FALSE(peers.barrier);
   CHECK(peers.bucket == Bytes::infinity());
@@ -248,7 +250,7 @@ TEST_CASE("Habits of parameter servers are kept where there are servers") {
   CHECK(with("byteps", {"plan.sync.algorithm=ring"}).plan.sync.priority == Sync::Priority::arrival);
 }
 
-TEST_CASE("The provenance holds the habits that were added, with their sources") {
+TEST_CASE("The provenance holds the settings that were added, with their sources") {
   const std::size_t without = load_scenario_text(silent, "silent.yaml").calibration.constants.size();
   const Scenario horovod = with("horovod", {"plan.sync.overlap=false"});
   CHECK(horovod.calibration.constants.size() == without + 5);  // overlap is the scenario's own
@@ -259,48 +261,49 @@ TEST_CASE("The provenance holds the habits that were added, with their sources")
   CHECK(provenance_of(horovod, "horovod.plan.sync.bucketing=by_tensor").kind == ConstantKind::datasheet);
 }
 
-TEST_CASE("A trainer's file states habits with their sources, and nothing else") {
-  const std::string habit = "{ value: 25 MB, kind: datasheet, source: its code }";
-  const auto told = [](const std::string& habits) {
-    return complaint_about_file("kind: trainer\nname: mine\nhabits:\n  " + habits);
+TEST_CASE("A trainer's file states settings with their sources, and nothing else") {
+  const std::string setting = "{ value: 25 MB, kind: datasheet, source: its code }";
+  const auto told = [](const std::string& settings) {
+    return complaint_about_file("kind: trainer\nname: mine\nhabits:\n  " + settings);
   };
-  CHECK(told("plan.sync.bucket: " + habit) == "accepted");
+  CHECK(told("plan.sync.bucket: " + setting) == "accepted");
   for (const std::string key : {"cluster.nodes", "workload.train.model", "workload.train.global_batch", "plan.data"}) {
-    CHECK_THAT(told(key + ": " + habit), Catch::Contains("mine.yaml:4:3: habits." + key + ": unknown key"));
+    CHECK_THAT(told(key + ": " + setting), Catch::Contains("mine.yaml:4:3: settings." + key + ": unknown key"));
   }
   const std::pair<std::string, std::string> rows[] = {
-      {"{ value: 25 MB, kind: datasheet }", ": habits.plan.sync.bucket.source: this key is missing"},
+      {"{ value: 25 MB, kind: datasheet }", ": settings.plan.sync.bucket.source: this key is missing"},
       {"{ value: 25 MB, kind: datasheet, source: \" \" }", ": an empty source"},
       {"{ value: big, kind: datasheet, source: its code }", "mine.yaml:4:30: plan.sync.bucket: "},
       {"{ value: 25 MB, when: { zero: 4 }, kind: datasheet, source: its code }",
-       ": habits.plan.sync.bucket.when.zero: "}};
+       ": settings.plan.sync.bucket.when.zero: "}};
   for (const auto& [stated, complaint] : rows) {
     CHECK_THAT(told("plan.sync.bucket: " + stated), Catch::Contains(complaint));
   }
-  CHECK_THAT(complaint_about_file("kind: node\nhabits: {}\n"), Catch::Contains("this file is no trainer"));
+  CHECK_THAT(complaint_about_file("kind: node\nhabits: {}\n"), Catch::Contains("not a framework file"));
 }
 
-TEST_CASE("Without a trainer the same traits are assumed over formats, ZeRO stages, plans and GPUs") {
+TEST_CASE("Without a trainer the same settings are assumed over formats, ZeRO stages, plans and GPUs") {
   const auto assumed = [](const std::vector<std::string>& overrides) {
     const Scenario scenario = load_scenario_text(silent, "silent.yaml", overrides);
     CHECK(scenario.trainer == default_trainer);
     // Nor is it guessed who trains so: Megatron-DeepSpeed loses time at each layer, NVIDIA's recipes hide collectives.
     CHECK(std::get<TrainWorkload>(scenario.workload).layer_overhead == Seconds(0.0));
     CHECK_FALSE(scenario.plan.tensor_overlap);
-    std::vector<Trait> traits = scenario.traits;
-    std::erase_if(traits, [](const Trait& trait) { return trait.from != Trait::From::assumed; });
-    return traits;
+    std::vector<ResolvedSetting> settings = scenario.framework_settings;
+    std::erase_if(settings,
+                  [](const ResolvedSetting& setting) { return setting.from != ResolvedSetting::From::assumed; });
+    return settings;
   };
-  std::vector<Trait> first;
+  std::vector<ResolvedSetting> first;
   for (const char* precision : {"fp16", "bf16", "tf32", "fp32"}) {
     for (const char* zero : {"0", "1", "2", "3"}) {
       for (const char* plan : {"tensor: 1, sequence_parallel: false", "tensor: 4, pipeline: 2, sequence_parallel: true",
                                "tensor: 4, sequence_parallel: false", "pipeline: 2, sequence_parallel: true"}) {
         CAPTURE(precision, zero, plan);
-        const std::vector<Trait> traits = assumed({fmt::format("workload.train.precision={}", precision),
-                                                   fmt::format("plan={{ zero: {}, {} }}", zero, plan)});
-        if (first.empty()) first = traits;
-        CHECK(traits == first);
+        const std::vector<ResolvedSetting> settings = assumed({fmt::format("workload.train.precision={}", precision),
+                                                               fmt::format("plan={{ zero: {}, {} }}", zero, plan)});
+        if (first.empty()) first = settings;
+        CHECK(settings == first);
       }
     }
   }

@@ -43,14 +43,14 @@ TEST_CASE("What a plan has no use for is said, key by key") {
                       {zero3, "plan.sync.bucket", "10 MB", "each layer"},
                       {zero3, "plan.sync.first_bucket", "10 MB", "each layer"},
                       {zero3, "plan.sync.overlap", "false", ""},
-                      {zero3, "plan.sync.every_micro_batch", "false", "every micro-batch"},
+                      {zero3, "plan.sync.sync_each_micro_batch", "false", "every micro-batch"},
                       {zero3, "plan.sync.gradient_precision", "fp16", ""},
                       {zero3, "plan.sync.algorithm", "ring", ""},
-                      {zero3, "plan.sync.summed_apart", "true", "its own part"},
-                      {zero2, "plan.sync.summed_apart", "true", "its own part"},
-                      {zero2, "plan.sync.every_micro_batch", "false", "ZeRO-2 scatters"},
-                      {kept, "plan.sync.every_micro_batch", "false", ""},
-                      {kept, "plan.sync.summed_apart", "true", ""},
+                      {zero3, "plan.sync.fp32_accumulation", "true", "its own part"},
+                      {zero2, "plan.sync.fp32_accumulation", "true", "its own part"},
+                      {zero2, "plan.sync.sync_each_micro_batch", "false", "ZeRO-2 scatters"},
+                      {kept, "plan.sync.sync_each_micro_batch", "false", ""},
+                      {kept, "plan.sync.fp32_accumulation", "true", ""},
                       {none, "plan.sync.accumulation", "added", "one micro-batch"},
                       {{"workload.train.global_batch=32"}, "plan.sync.accumulation", "added", ""},
                       {zero3, "plan.sync.gather", "owners", "ZeRO-3 has no updated weights"},
@@ -62,7 +62,7 @@ TEST_CASE("What a plan has no use for is said, key by key") {
                       {alone, "plan.sync.bucket", "10 MB", "one replica"},
                       {alone, "plan.sync.overlap", "false", "one replica"},
                       {alone, "plan.sync.compression", "fp16", "one replica"},
-                      {alone, "plan.sync.copied", "true", "one replica"},
+                      {alone, "plan.sync.separate_bucket_buffers", "true", "one replica"},
                       {none, "plan.split", "proportional", "all nodes are alike"},
                       {none, "plan.pipeline_messages", "blocking", "one stage"},
                       {none, "plan.embedding_in_pipeline", "true", "one stage"},
@@ -70,11 +70,11 @@ TEST_CASE("What a plan has no use for is said, key by key") {
                       {stages, "plan.pipeline_messages", "blocking", ""},
                       {none, "workload.train.message_overhead", "1 ms", "one stage"},
                       {stages, "workload.train.message_overhead", "1 ms", ""},
-                      {none, "workload.train.peer_dispatch", "1 ms", "one stage"},
-                      {stages, "workload.train.peer_dispatch", "1 ms", "no others"},
-                      {none, "workload.train.waiting_tensors", "50", "no others"},
-                      {tensor, "workload.train.waiting_tensors", "50", ""},
-                      {none, "workload.train.loss_in_place", "true", ""},
+                      {none, "workload.train.p2p_dispatch_overhead", "1 ms", "one stage"},
+                      {stages, "workload.train.p2p_dispatch_overhead", "1 ms", "no others"},
+                      {none, "workload.train.pending_stream_buffers", "50", "no others"},
+                      {tensor, "workload.train.pending_stream_buffers", "50", ""},
+                      {none, "workload.train.inplace_cross_entropy", "true", ""},
                       {none, "workload.train.fusions", "norm", "fused kernels do all of that"},
                       {none, "plan.sequence_parallel", "true", "divides no sequence"},
                       {none, "plan.sequence_parallel", "false", ""},
@@ -102,11 +102,11 @@ TEST_CASE("What a plan has no use for is said, key by key") {
   }
 }
 
-TEST_CASE("Habits of trainers and what is assumed are no statements of the scenario's") {
+TEST_CASE("Settings of trainers and what is assumed are no statements of the scenario's") {
   for (const char* trainer : {"ddp", "deepspeed", "megatron", "internevo", "nemo", "nanotron"}) {
     CAPTURE(trainer);
     for (const char* zero : {"0", "1", "3"}) {
-      CHECK(unheeded({fmt::format("plan.trainer={}", trainer), fmt::format("plan.zero={}", zero)}).empty());
+      CHECK(unheeded({fmt::format("plan.framework={}", trainer), fmt::format("plan.zero={}", zero)}).empty());
     }
   }
 }
@@ -141,7 +141,7 @@ TEST_CASE("Trainers say how updated weights come back") {
     for (const char* zero : {"1", "{ stage: 1, shard: 8 }"}) {
       const Plan plan =
           load_scenario_text(silent, "silent.yaml",
-                             {fmt::format("plan.trainer={}", row.trainer), fmt::format("plan.zero={}", zero)})
+                             {fmt::format("plan.framework={}", row.trainer), fmt::format("plan.zero={}", zero)})
               .plan;
       CHECK(plan.sync.gather == row.gather);
       CHECK(plan.sync.gather_overlap == row.beside);

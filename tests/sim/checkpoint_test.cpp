@@ -35,7 +35,7 @@ TEST_CASE("an asynchronous checkpoint costs less than one that training waits fo
 }
 
 TEST_CASE("copies meet what training sends through the host's links") {
-  // Copies to the host, and gradients between nodes, pass the same PCIe switches on their way out: the step that has
+  // Copies to the host, and gradients between nodes, pass the same PCIe switches on their way out. The step that has
   // both takes longer in the simulation than where each has the links for itself.
   const TrainResult estimate = trained({}, Fidelity::estimate), flows = trained({});
   const Seconds alone = estimate.checkpoints->step_time - estimate.step_time;

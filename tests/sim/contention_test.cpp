@@ -262,7 +262,7 @@ TEST_CASE("estimate and flows and steps agree for every algorithm, alone and bes
 
 TEST_CASE("servers spread unevenly over sockets: the busiest link is a bound that fair sharing does not quite reach") {
   // Three servers on two sockets of a DGX-1: of the six messages through a switch's uplink two or four cross to the
-  // other socket over a link of 20 GB/s, where fair sharing holds them back while the others get through; afterwards
+  // other socket over a link of 20 GB/s, where fair sharing holds them back while the others get through. Afterwards
   // the uplink is not full. Closed form and flows let all messages of a phase advance in proportion.
   const Topology topology(test_nodes::cluster_of(test_nodes::dgx1_node()));
   for (const SyncAlgorithm algorithm :

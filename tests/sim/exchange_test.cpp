@@ -46,7 +46,7 @@ TEST_CASE("a stranger takes from an exchange what one connection takes, among 64
 
 TEST_CASE("two exchanges of unequal width on the same cards share these by their connections") {
   // Two groups on the same 72 ranks, once all of them and once the first 16, 10 MB to each: rank 0's card carries 64
-  // and 8 messages, each 1/72 of it: the small one is done after 72 · 10 MB / 25 GB/s = 28.8 ms, the large one then,
+  // and 8 messages, each 1/72 of it. The small one is done after 72 · 10 MB / 25 GB/s = 28.8 ms, the large one then,
   // too.
   const Topology topology(nine_nodes());
   GraphMaker make(topology);

@@ -181,7 +181,7 @@ TEST_CASE("R1: compiled, AlexNet's kernels are fused and its intermediate result
 }
 
 TEST_CASE("R1: a training step and a call of its model have the same kernels") {
-  // One GPU, one micro-batch, no recomputation: what the step computes is the model's forward and backward pass, and
+  // One GPU, one micro-batch, no recomputation. What the step computes is the model's forward and backward pass, and
   // its host overhead is what dispatching takes longer than that, beside the time between steps.
   for (const std::string execution : {"eager", "compiled", "cuda_graph"}) {
     INFO(execution);

@@ -57,14 +57,14 @@ TEST_CASE("R13: every cut by half and more, as the exercise asks for") {
 
 TEST_CASE("R13: synchronising after every micro-batch costs an exchange for each") {
   const double once = seconds("traffic-accumulation");
-  const double each = seconds("traffic-accumulation", {"plan.sync.every_micro_batch=true"});
+  const double each = seconds("traffic-accumulation", {"plan.sync.sync_each_micro_batch=true"});
   const double time = exchange(train("traffic-accumulation"));
   CHECK(each - once == Approx(7 * time).epsilon(0.001));
   // With overlap only what sticks out of each backward pass is paid again, and kernels slowed by a quarter of the
   // exchange's time.
   const double overlapped_once = seconds("traffic-accumulation", {"plan.sync.overlap=true"});
   const double overlapped =
-      seconds("traffic-accumulation", {"plan.sync.overlap=true", "plan.sync.every_micro_batch=true"});
+      seconds("traffic-accumulation", {"plan.sync.overlap=true", "plan.sync.sync_each_micro_batch=true"});
   CHECK(overlapped > overlapped_once);
   CHECK(overlapped - overlapped_once < 0.35 * (each - once));
 }
@@ -163,7 +163,7 @@ TEST_CASE("R13: the simulation agrees with the estimate") {
     CHECK(seconds(scenario, {}, Fidelity::flows) == Approx(estimate).epsilon(0.01));
     CHECK(seconds(scenario, {}, Fidelity::steps) == Approx(estimate).epsilon(0.01));
   }
-  const Overrides each = {"plan.sync.every_micro_batch=true", "plan.sync.overlap=true",
+  const Overrides each = {"plan.sync.sync_each_micro_batch=true", "plan.sync.overlap=true",
                           "plan.sync.compression=powersgd(2)"};
   CHECK(seconds("traffic-accumulation", each, Fidelity::flows) ==
         Approx(seconds("traffic-accumulation", each)).epsilon(0.01));

@@ -106,7 +106,7 @@ TEST_CASE("nodes of a group may use some of their GPUs, and have a network of th
 
 TEST_CASE("the input pipeline of the slowest nodes holds up all") {
   // Eight replicas on each node decode 64 images of 1 ms a step with eight workers each: 64 workers on 128 cores, or on
-  // 32, where half of the work waits: the step takes as long as where all nodes have 32.
+  // 32, where half of the work waits. The step takes as long as where all nodes have 32.
   const auto step = [](const std::string& groups) {
     const std::string text = "cluster: { groups: [ " + groups + R"( ] }
 workload:

@@ -28,7 +28,7 @@ constexpr double vgg_bytes = 4.0 * 138.357544e6;
 }  // namespace
 
 TEST_CASE("R11: with one server the step grows with the workers") {
-  // n workers push n · 102 MB into one card, 38.5 ms each. The step of 8 and 16 workers differs by 8 of them; pushing,
+  // n workers push n · 102 MB into one card, 38.5 ms each. The step of 8 and 16 workers differs by 8 of them. Pushing,
   // and not computing (195 ms), is then the limit: pulls run the other way at the same time, except the last group's.
   const auto step = [](int workers) {
     return flow_ms("servers-one-server", {"cluster.nodes=" + std::to_string(workers + 1), no_calls});

@@ -82,7 +82,7 @@ std::vector<std::string> random_overrides(Random& random) {
       overrides.emplace_back("workload.train.model.experts_per_token=2");
       overrides.emplace_back("plan.expert=2");
       overrides.push_back(fmt::format("plan.expert_dispatch={}", name(static_cast<ExpertDispatch>(eights % 3))));
-      overrides.push_back(fmt::format("plan.expert_overlap={}", tensor > 1));
+      overrides.push_back(fmt::format("plan.expert_comm_overlap={}", tensor > 1));
       if (pipeline > 1) overrides.emplace_back("workload.train.model.expert_imbalance=1.3");
     }
     if (random() % 2 == 0) overrides.push_back("plan.order=" + random_order(random));

@@ -103,7 +103,7 @@ TEST_CASE("Places are queues of what they are: threads of the host, disks, engin
   for (std::size_t i = 0; i < 6; ++i) {
     INFO(all[i].name);
     CHECK(all[i].kind == kinds[i]);
-    CHECK(all[i].lane == lanes[i]);
+    CHECK(all[i].rank_class == lanes[i]);
     CHECK(all[i].device == -1);  // one stream has its GPU to itself
   }
 }

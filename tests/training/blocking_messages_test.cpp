@@ -83,16 +83,17 @@ TEST_CASE("What hosts take to agree on a message lengthens it there and back") {
 TEST_CASE("A host's work for other tensor ranks counts at each block, where stages are on different machines") {
   // Eight tensor ranks have seven others: 10 ms for each is what 70 ms at a block would be. Two stages of four ranks on
   // one machine have no message between machines, and one stage has none at all.
-  const auto step_with = [](const char* nodes, const char* plan, const std::string& trait) {
+  const auto step_with = [](const char* nodes, const char* plan, const std::string& setting) {
     const test::BuiltStep built(
         load_scenario_text("cluster: { node: dgx-a100-80gb }\n"
                            "workload: { train: { global_batch: 16, micro_batch: 1, model: { family: gpt, layers: 12, "
                            "hidden: 1024, heads: 16, "
                            "vocabulary: 51200, sequence: 1024 } } }\n",
-                           "run.yaml", {std::string("cluster.nodes=") + nodes, std::string("plan=") + plan, trait}));
+                           "run.yaml", {std::string("cluster.nodes=") + nodes, std::string("plan=") + plan, setting}));
     return length(built.step);
   };
-  const std::string of_peers = "workload.train.peer_dispatch=10 ms", none = "workload.train.peer_dispatch=0 ms";
+  const std::string of_peers = "workload.train.p2p_dispatch_overhead=10 ms",
+                    none = "workload.train.p2p_dispatch_overhead=0 ms";
   const char* across = "{ tensor: 8, pipeline: 2 }";
   CHECK(step_with("2", across, of_peers) == Approx(step_with("2", across, "workload.train.layer_dispatch=70 ms")));
   CHECK(step_with("2", across, of_peers) > 2.0 * step_with("2", across, none));

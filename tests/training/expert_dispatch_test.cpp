@@ -43,8 +43,8 @@ TEST_CASE("interleaving alone hides no tokens; what hides them is said") {
   for (const char* change : {"plan.interleave=1", "plan.interleave=2"}) {
     CHECK(calls_of({change}).forward.between.size() == 2);
     CHECK(calls_of({change}).forward.beside.empty());
-    CHECK(calls_of({change, "plan.expert_overlap=true"}).forward.beside.size() == 2);
-    CHECK(step({change, "plan.expert_overlap=true"}) < step({change}));
+    CHECK(calls_of({change, "plan.expert_comm_overlap=true"}).forward.beside.size() == 2);
+    CHECK(step({change, "plan.expert_comm_overlap=true"}) < step({change}));
   }
 }
 
@@ -53,16 +53,16 @@ TEST_CASE("hidden tokens need kernels to hide behind") {
   // network of a tenth of the speed, the rest is waited for, and each of eight micro-batches gains what its kernels
   // take.
   const std::vector<std::string> alone = {"workload.train.global_batch=16"};
-  CHECK(step(with(alone, "plan.expert_overlap=true")) == Approx(step(alone)));
+  CHECK(step(with(alone, "plan.expert_comm_overlap=true")) == Approx(step(alone)));
   const std::vector<std::string> chunks = {"workload.train.global_batch=16", "plan.interleave=2"};
-  CHECK(step(with(chunks, "plan.expert_overlap=true")) == Approx(step(chunks)));
+  CHECK(step(with(chunks, "plan.expert_comm_overlap=true")) == Approx(step(chunks)));
   // Two have: better, by less than where there are eight.
   const std::vector<std::string> two = {"workload.train.global_batch=32"};
-  const double of_two = step(with(two, "plan.expert_overlap=true")) / step(two);
+  const double of_two = step(with(two, "plan.expert_comm_overlap=true")) / step(two);
   CHECK(of_two < 1.0);
-  CHECK(of_two > step({"plan.expert_overlap=true"}) / step({}));
+  CHECK(of_two > step({"plan.expert_comm_overlap=true"}) / step({}));
   const std::vector<std::string> slow = {"cluster.network.nic_bandwidth=20 Gbit/s"};
-  const BuiltStep b(experts(with(slow, "plan.expert_overlap=true"))), exposed(experts(slow));
+  const BuiltStep b(experts(with(slow, "plan.expert_comm_overlap=true"))), exposed(experts(slow));
   const TimeBreakdown hidden = b.step.rank_classes.front().chunks.front().time(PassKind::forward),
                       waits = exposed.step.rank_classes.front().chunks.front().time(PassKind::forward);
   CHECK(hidden.total() < waits.total());

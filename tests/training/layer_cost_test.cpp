@@ -29,7 +29,7 @@ struct Priced : test::BuiltStep {
 };
 
 /// The usual stretch of kernels, on the slowest of the GPUs.
-double stretch_of(const Priced& p) {
+double kernel_slowdown_of(const Priced& p) {
   const StepConstants& step = p.scenario.calibration.step;
   return step.kernel_stretch * (1.0 + step.device_spread * expected_largest(p.topology.gpus()));
 }
@@ -38,8 +38,8 @@ double stretch_of(const Priced& p) {
 
 TEST_CASE("Megatron-LM runs a whole layer again, PyTorch's checkpoint stops before the last product") {
   for (const std::string trainer : {"megatron", "fsdp", "ddp"}) {
-    Priced p({"workload.train.recompute=full", "workload.train.kernels=fused", "plan.sync.copied=false",
-              "plan.trainer=" + trainer});
+    Priced p({"workload.train.recompute=full", "workload.train.kernels=fused",
+              "plan.sync.separate_bucket_buffers=false", "plan.framework=" + trainer});
     const LayerCost cost = p.pricer.price(p.block);
     std::vector<Operator> again = p.block.forward;
     if (trainer != "megatron") again.resize(again.size() - 2);  // "ffn down" and "ffn residual"
@@ -50,7 +50,7 @@ TEST_CASE("Megatron-LM runs a whole layer again, PyTorch's checkpoint stops befo
 TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes per parameter in each backward pass") {
   // bf16 gradients of the unit, whole on every GPU: read and written twice, beside the layer's own backward kernels and
   // what the transfers beside them cost.
-  const Priced p({"plan.zero=3", "plan.sync.copied=true"});
+  const Priced p({"plan.zero=3", "plan.sync.separate_bucket_buffers=true"});
   const ShardedUnit& unit = p.step.rank_classes[0].chunks[0].units[1];
   const Seconds own = p.pricer.price(p.block).whole_backward().time_breakdown().compute;
   const auto time = [&](int transfer) {
@@ -60,17 +60,17 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
       (time(unit.gather_backward) + time(unit.scatter)) * p.scenario.calibration.collective.overlap_slowdown;
   const BytesPerSecond memory =
       p.scenario.cluster.node.gpu.memory_bandwidth * p.scenario.calibration.streaming.bandwidth_efficiency;
-  const Seconds copies = Bytes(8.0 * p.block.parameters) / memory * stretch_of(p);
+  const Seconds copies = Bytes(8.0 * p.block.parameters) / memory * kernel_slowdown_of(p);
   // 6 % for the kernels' start and for what the L2 still holds.
   CHECK((unit.backward.time.compute - own - slowed).value() == Approx(copies.value()).epsilon(0.06));
 }
 
 TEST_CASE("FSDP2 copies a layer's weights out of the gathered buffer before each pass") {
   // Two bytes read and two written per parameter, once forward and once backward, beside the layer's own kernels.
-  const Priced p({"plan.zero=3", "plan.sync.copied=true"});
+  const Priced p({"plan.zero=3", "plan.sync.separate_bucket_buffers=true"});
   const BytesPerSecond memory =
       p.scenario.cluster.node.gpu.memory_bandwidth * p.scenario.calibration.streaming.bandwidth_efficiency;
-  const double copies = (Bytes(4.0 * p.block.parameters) / memory).value() * stretch_of(p);
+  const double copies = (Bytes(4.0 * p.block.parameters) / memory).value() * kernel_slowdown_of(p);
   const LayerCost cost = p.pricer.price(p.block);
   // 10 % for the kernels' start and for what the L2 still holds.
   CHECK((cost.forward.kernels - p.pricer.kernels(p.block.forward)).value() == Approx(copies).epsilon(0.10));
@@ -98,7 +98,7 @@ TEST_CASE("Around each launch of a layer that routes tokens eager code takes wha
 }
 
 TEST_CASE("Weights that stay whole after the forward pass are copied before that alone") {
-  const Priced p({"plan.zero=3", "plan.sync.copied=true", "plan.reshard_after_forward=false"});
+  const Priced p({"plan.zero=3", "plan.sync.separate_bucket_buffers=true", "plan.reshard_after_forward=false"});
   const LayerCost cost = p.pricer.price(p.block);
   CHECK(cost.forward.kernels > p.pricer.kernels(p.block.forward));
   CHECK(cost.backward.kernels == p.pricer.kernels(p.block.backward));
@@ -115,7 +115,7 @@ TEST_CASE("micro-batches are added up by the bytes of their gradients and of the
     double bytes;
     int kernels;
   };
-  const std::string added = "plan.sync.accumulation=added", cast = "workload.train.cast_weights=true";
+  const std::string added = "plan.sync.accumulation=added", cast = "workload.train.cache_cast_weights=true";
   const Row rows[] = {{{added, cast}, 9.0, 8},
                       {{added, "plan.sync.gradient_precision=bf16"}, 4.5, 8},
                       {{added}, 9.0, 8},
@@ -132,7 +132,7 @@ TEST_CASE("micro-batches are added up by the bytes of their gradients and of the
     const BytesPerSecond memory =
         p.scenario.cluster.node.gpu.memory_bandwidth * p.scenario.calibration.streaming.bandwidth_efficiency;
     const Seconds starts(row.kernels * p.scenario.calibration.streaming.kernel_us * 1e-6);
-    const Seconds sums = (Bytes(row.bytes * p.block.parameters) / memory + starts) * stretch_of(p);
+    const Seconds sums = (Bytes(row.bytes * p.block.parameters) / memory + starts) * kernel_slowdown_of(p);
     const Seconds more = p.pricer.price(p.block).backward.kernels - none.pricer.price(none.block).backward.kernels;
     INFO(row.plan.front());
     CHECK(more.value() == Approx(sums.value()).epsilon(0.11).margin(1e-9));  // the L2 holds much of a shard
@@ -142,8 +142,8 @@ TEST_CASE("micro-batches are added up by the bytes of their gradients and of the
 TEST_CASE("an update written out operation by operation passes its tensors through memory at each") {
   // AdamW of fp32 weights: fused it reads 16 and writes 12 bytes a parameter, in eight operations 48 and 32.
   const auto update = [](const std::string& fused) {
-    const Priced p({"workload.train.precision=fp32", "workload.train.clip_gradients=false", "plan.sync.copied=false",
-                    "workload.train.fused_optimizer=" + fused});
+    const Priced p({"workload.train.precision=fp32", "workload.train.clip_gradients=false",
+                    "plan.sync.separate_bucket_buffers=false", "workload.train.fused_optimizer=" + fused});
     return p.step.rank_classes[0].optimizer.compute;
   };
   CHECK(update("false") / update("true") == Approx(80.0 / 28.0).epsilon(0.01));

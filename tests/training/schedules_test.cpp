@@ -88,7 +88,7 @@ TEST_CASE("ZB-V has no bubble between a stage's first pass and its last where F 
 
 TEST_CASE("DualPipe idles for (p / 2 - 1)(F&B + B - 3 W)") {
   // arXiv 2412.19437, table 2, where B is a whole backward pass, here of 2, and F&B a forward and a backward pass that
-  // run together: (4 - 1)(3 + 2 - 3) = 6 with eight stages; where running together saves 0.6, 1.8 less.
+  // run together: (4 - 1)(3 + 2 - 3) = 6 with eight stages. Where running together saves 0.6, 1.8 less.
   CHECK(bubble_of(step_of(dualpipe, 8, 1, 24, {})) == Approx(6.0));
   CHECK(bubble_of(step_of(dualpipe, 4, 1, 8, {})) == Approx(2.0));
   const auto times = uncontended_times(step_of(dualpipe, 8, 1, 24, {1.0, 1.0, 1.0, 2.4}));

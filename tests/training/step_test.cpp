@@ -24,7 +24,7 @@ Step random_step(std::mt19937& random) {
   const bool sharded = stages == 1 && pick(0, 1) == 1;
   step.gather_overlap = !sharded && pick(0, 1) == 1;
   const bool compressed = pick(0, 1) == 1;
-  step.every_micro_batch = stages == 1 && !sharded && pick(0, 1) == 1;
+  step.sync_each_micro_batch = stages == 1 && !sharded && pick(0, 1) == 1;
   for (Step::RankClass& stage : step.rank_classes) {
     stage.optimizer = compute(time(random));
     for (Step::Chunk& chunk : stage.chunks) {
@@ -103,16 +103,16 @@ TEST_CASE("without overlap all gradients wait for the end of the backward pass")
 }
 
 TEST_CASE("gradients synchronised after each micro-batch are waited for each time") {
-  // Two buckets, each 1 s of backward work and 1.5 s on the wire: a pass ends 1 + 2 · 1.5 = 4 s after it began, and
+  // Two buckets, each 1 s of backward work and 1.5 s on the wire. A pass ends 1 + 2 · 1.5 = 4 s after it began, and
   // three of them with their forward passes of 2 s take 18 s. The backward work of the last one is done 2 s earlier.
   Step step = data_parallel_step(2, 2.0, 1.0, 1.5, true);
   step.micro_batches = 3;
-  step.every_micro_batch = true;
+  step.sync_each_micro_batch = true;
   const StepMoments times = uncontended_times(step);
   CHECK(times.synchronised.value() == Approx(18.0));
   CHECK(times.backward_done.value() == Approx(16.0));
   // Only the last one's gradients: two passes of 2 + 2 s, then 2 + 4.
-  step.every_micro_batch = false;
+  step.sync_each_micro_batch = false;
   CHECK(uncontended_times(step).synchronised.value() == Approx(2 * 4.0 + 6.0));
 }
 

@@ -154,7 +154,7 @@ TEST_CASE("an input is gathered again beside its own product's data gradient alo
     const Layer& block = b.model.layers[1].layer;
     return pricer.calls(block, pricer.price(block), 0, transfers).backward;
   };
-  const PassCalls again = backward({}), kept = backward({"workload.train.keep_gathered=true"});
+  const PassCalls again = backward({}), kept = backward({"workload.train.keep_gathered_inputs=true"});
   CHECK(again.behind.size() == 2);
   CHECK(again.between.size() == 4);
   CHECK(again.beside.empty());

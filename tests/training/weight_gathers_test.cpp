@@ -80,7 +80,7 @@ Step parts_that_wait(int parts, double forward, double gather) {
 
 TEST_CASE("what is waited for of gathered weights follows from buckets and layers") {
   // The first part waits for its own weights. Where a part takes longer than the next one's weights, nothing else is
-  // waited for; where it is shorter, all weights are there after n gathers, and the last part runs after that.
+  // waited for. Where it is shorter, all weights are there after n gathers, and the last part runs after that.
   for (const int parts : {1, 2, 5, 30}) {
     for (const double gather : {0.25, 1.0, 3.0}) {
       const double forward = 1.0, n = parts;
@@ -163,7 +163,7 @@ TEST_CASE(
         CAPTURE(model, trainer, nodes);
         const auto step = [&](const char* zero) {
           return estimate(scenario_of(roce(nodes, model, nodes * 64),
-                                      {fmt::format("plan.trainer={}", trainer), fmt::format("plan.zero={}", zero),
+                                      {fmt::format("plan.framework={}", trainer), fmt::format("plan.zero={}", zero),
                                        "plan.sync.overlap=true", "workload.train.micro_batch=2"}))
               .train()
               ->step_time.value();

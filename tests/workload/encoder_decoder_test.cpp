@@ -47,8 +47,8 @@ TEST_CASE("a decoder attends to itself and to all that the encoder read") {
 
 TEST_CASE("a decoder's block keeps what both of its attentions read") {
   // Two bytes a number. Three norms' inputs and outputs and three masks of a byte: 3 · 5·h a token. Queries, keys,
-  // values and result of the first attention 4h, queries and result of the second 2h, both sides of the activation 2f;
-  // keys and values of the encoder's tokens 2h each. Standard attention keeps softmax, mask and dropped softmax, 5
+  // values and result of the first attention 4h, queries and result of the second 2h, both sides of the activation 2f.
+  // Keys and values of the encoder's tokens 2h each. Standard attention keeps softmax, mask and dropped softmax, 5
   // bytes for each of 12·d·(d + s) scores.
   BuildOptions options;
   options.attention = AttentionKind::standard;

@@ -180,7 +180,7 @@ TEST_CASE("selective_modules drops what norms, activation functions and latent v
   options.precision = Precision::fp8;
   CHECK(dropped() == Approx((2.0 * 7168 + latent + 9.0 * 2048 + 18.0 * 2048) * tokens));
   // Where autograd keeps what casts read, the copies for experts become half as long, too.
-  options.code.kernels = KernelSet::plain;
+  options.code.kernels = KernelSet::unfused;
   CHECK(dropped() == Approx((2.0 * 7168 * 2 + latent + 9.0 * 2048 * 2 + 18.0 * 2048 + 8.0 * 7168) * tokens));
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("A loss keeps fp32 probabilities, and while it runs three fp32 copies 
     BuildOptions options;
     options.precision = precision;
     options.code.loss.kind = fused ? Loss::Kind::fused : Loss::Kind::eager;
-    options.code.loss_in_place = in_place;
+    options.code.inplace_cross_entropy = in_place;
     return build_transformer(narrow(TransformerFamily::gpt, false), "narrow", options).layers.back().layer;
   };
   const double logits = tokens * 1000;
@@ -219,19 +219,19 @@ TEST_CASE("Plain BERT norms its embedding, and no other family does") {
     const Layer layer = build_transformer(narrow(family, false), "narrow", options).layers[0].layer;
     return std::ranges::any_of(layer.forward, [](const Operator& op) { return op.name.starts_with("embedding norm"); });
   };
-  CHECK(norms(TransformerFamily::bert, KernelSet::plain));
+  CHECK(norms(TransformerFamily::bert, KernelSet::unfused));
   CHECK_FALSE(norms(TransformerFamily::bert, KernelSet::fused));
-  CHECK_FALSE(norms(TransformerFamily::gpt, KernelSet::plain));
+  CHECK_FALSE(norms(TransformerFamily::gpt, KernelSet::unfused));
 }
 
 TEST_CASE("Code written out keeps norms' inputs in fp32, what they scaled, and the gate's activation") {
   const TransformerConfig llama = narrow(TransformerFamily::llama, true);
   BuildOptions options;
-  // Fused, in 2 bytes: what two norms and the products behind them read, queries, keys, values and attention's output,
+  // Fused, in 2 bytes. What two norms and the products behind them read, queries, keys, values and attention's output,
   // gate, other half and their product; and a sum of exponentials for every head.
   const double fused = tokens * (2 * (2 * h + 2 * h + 2 * q + 2 * kv + 3 * f) + 4 * heads);
   CHECK(block_of(llama, options).kept().value() == fused);
-  options.code.kernels = KernelSet::plain;
+  options.code.kernels = KernelSet::unfused;
   // x.float() (4) and what is scaled before the weight (2) instead of x (2), twice; silu(gate) beside both halves.
   CHECK(block_of(llama, options).kept().value() == fused + tokens * (2 * 4 * h + 2 * f));
   // Under autocast what is scaled stays in fp32, and so does what a layer norm reads.

@@ -22,9 +22,9 @@ TrainerCode code_with(KernelSet kernels) {
   TrainerCode code;
   if (kernels == KernelSet::fused) return code;
   code.kernels = kernels;
-  code.joined_projections = code.native_attention = code.fused_optimizer = code.narrow_gathers = false;
-  code.cast_weights = code.keep_gathered = true;
-  code.context_pieces = ContextPieces::in_order;
+  code.fused_qkv = code.native_attention = code.fused_optimizer = code.fp8_all_gather = false;
+  code.cache_cast_weights = code.keep_gathered_inputs = true;
+  code.context_sharding = ContextSharding::contiguous;
   return code;
 }
 
@@ -32,7 +32,7 @@ Model built(TransformerFamily family, KernelSet kernels, Precision precision = P
   BuildOptions options;
   options.precision = precision;
   options.code = code_with(kernels);
-  options.casts_weights = options.code.cast_weights;
+  options.casts_weights = options.code.cache_cast_weights;
   return build_transformer(small(family), "small", options);
 }
 
@@ -64,9 +64,9 @@ TEST_CASE("under autocast what passes by the branches stays fp32, and each produ
     return std::count_if(ops.begin(), ops.end(), [](const Operator& op) { return op.name.ends_with("input cast"); });
   };
   // Queries, keys and values apart and both halves of the gate; GPT-2 joins the former and has no gate.
-  CHECK(casts(built(TransformerFamily::llama, KernelSet::plain).layers[1].layer.forward) == 5);
-  CHECK(casts(built(TransformerFamily::gpt, KernelSet::plain).layers[1].layer.forward) == 2);
-  CHECK(casts(built(TransformerFamily::gpt, KernelSet::plain, Precision::fp32).layers[1].layer.forward) == 0);
+  CHECK(casts(built(TransformerFamily::llama, KernelSet::unfused).layers[1].layer.forward) == 5);
+  CHECK(casts(built(TransformerFamily::gpt, KernelSet::unfused).layers[1].layer.forward) == 2);
+  CHECK(casts(built(TransformerFamily::gpt, KernelSet::unfused, Precision::fp32).layers[1].layer.forward) == 0);
 }
 
 TEST_CASE("plain standard attention scales and masks the scores, and widens them where softmax is in fp32") {
@@ -79,7 +79,7 @@ TEST_CASE("plain standard attention scales and masks the scores, and widens them
 TEST_CASE("plain code computes the same products with more traffic in more kernels") {
   for (const TransformerFamily family : {TransformerFamily::gpt, TransformerFamily::bert, TransformerFamily::llama}) {
     const Layer fused = built(family, KernelSet::fused).layers[1].layer;
-    const Layer plain = built(family, KernelSet::plain).layers[1].layer;
+    const Layer plain = built(family, KernelSet::unfused).layers[1].layer;
     CHECK(product_flops(plain.forward) == product_flops(fused.forward));
     CHECK(product_flops(plain.backward) == product_flops(fused.backward));
     CHECK(streamed(plain.forward) > 1.5 * streamed(fused.forward));
@@ -91,7 +91,7 @@ TEST_CASE("plain code computes the same products with more traffic in more kerne
 
 TEST_CASE("no compiler fuses the rotation of queries and keys, which are complex numbers there") {
   int kernels = 0;
-  const Model model = built(TransformerFamily::llama, KernelSet::plain);
+  const Model model = built(TransformerFamily::llama, KernelSet::unfused);
   for (const Operator& op : model.layers[1].layer.forward) {
     if (!op.name.starts_with("rotary embedding")) continue;
     CHECK_FALSE(std::get<Streaming>(op.work).fusible);
@@ -101,7 +101,7 @@ TEST_CASE("no compiler fuses the rotation of queries and keys, which are complex
 }
 
 TEST_CASE("fp32 weights are cast in every pass, and their gradients back") {
-  const Layer layer = built(TransformerFamily::gpt, KernelSet::plain).layers[1].layer;
+  const Layer layer = built(TransformerFamily::gpt, KernelSet::unfused).layers[1].layer;
   Bytes forward, backward;
   for (const Operator& op : layer.forward) {
     if (op.name.ends_with("weight cast")) forward += minimum_traffic(op);
@@ -125,7 +125,7 @@ TEST_CASE("what the backward pass never reads ends with the last product, unless
 TEST_CASE("between projections and scores plain code splits heads, repeats shared keys and rotates") {
   BuildOptions options;
   options.attention = AttentionKind::standard;
-  options.code = code_with(KernelSet::plain);
+  options.code = code_with(KernelSet::unfused);
   const TransformerConfig llama = small(TransformerFamily::llama);
   Layer layer;
   append_plain_copies(layer, llama, options, 1000.0, 250.0);
@@ -168,7 +168,7 @@ TEST_CASE("no kernel that reduces, gathers or updates is merged into others, in 
                                build_transformer(transformer_preset("nemotron-h-8b"), "hybrid", {})};
   for (const TransformerFamily family :
        {TransformerFamily::gpt, TransformerFamily::bert, TransformerFamily::llama, TransformerFamily::mpt}) {
-    for (const KernelSet kernels : {KernelSet::fused, KernelSet::plain}) models.push_back(built(family, kernels));
+    for (const KernelSet kernels : {KernelSet::fused, KernelSet::unfused}) models.push_back(built(family, kernels));
   }
   for (const Model& model : models) {
     for (const LayerGroup& group : model.layers) {
@@ -191,8 +191,8 @@ TEST_CASE("what plain kernels move on their way back, per number") {
   // A layer norm reads the gradient once and x twice, 12 bytes, and writes 4; of 2-byte numbers half of that.
   CHECK(backward(plain_layer_norm(Bytes(4.0))) == 16.0);
   CHECK(backward(plain_layer_norm(Bytes(2.0))) == 8.0);
-  // A root-mean-square norm of fp32 numbers: square 24 + 16, what the mean spreads 4, scaling and weight 16 + 8 each. Of
-  // 2-byte numbers: casts 6 each, and the weight, and its gradient, 8 + 4.
+  // A root-mean-square norm of fp32 numbers: square 24 + 16, what the mean spreads 4, scaling and weight 16 + 8 each.
+  // Of 2-byte numbers: casts 6 each, and the weight, and its gradient, 8 + 4.
   CHECK(backward(plain_rms_norm(Bytes(2.0))) == 6 + 40 + 4 + 24 + 6 + 12);
   CHECK(backward(plain_rms_norm(Bytes(4.0))) == 40 + 4 + 24 + 24);
   // Three casts widen 2 bytes to 4; two sums read 8 and write 4.
@@ -215,8 +215,8 @@ TEST_CASE("what plain kernels move on their way back, per number") {
 
 TEST_CASE("Fusions take the place of plain kernels one by one") {
   BuildOptions options;
-  options.code = code_with(KernelSet::plain);
-  options.casts_weights = options.code.cast_weights;
+  options.code = code_with(KernelSet::unfused);
+  options.casts_weights = options.code.cache_cast_weights;
   const auto names = [&](Fusions fusions) {
     options.code.fusions = fusions;
     std::string all;

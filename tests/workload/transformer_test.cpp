@@ -63,12 +63,12 @@ TEST_CASE("narrow gathers of fp8 take a byte a number between tensor ranks, othe
   options.tensor = 4;
   options.sequence_parallel = true;
   options.precision = Precision::fp8;
-  for (const bool narrow_gathers : {true, false}) {
-    options.code.narrow_gathers = narrow_gathers;
+  for (const bool fp8_all_gather : {true, false}) {
+    options.code.fp8_all_gather = fp8_all_gather;
     const Layer layer = block_of(c, options);
     for (const auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
       for (const LayerCollective& call : *collectives) {
-        const bool narrow = narrow_gathers && call.operation == CollectiveOperation::all_gather;
+        const bool narrow = fp8_all_gather && call.operation == CollectiveOperation::all_gather;
         CHECK(call.size.value() == Approx((narrow ? 1.0 : 2.0) * 1024 * 1024));
       }
     }
@@ -82,7 +82,7 @@ TEST_CASE("gathered inputs may be kept: of a block's two halves and of the logit
   options.tensor = 4;
   options.sequence_parallel = true;
   const Model again = build_transformer(c, "gpt", options);
-  options.code.keep_gathered = true;
+  options.code.keep_gathered_inputs = true;
   const Model kept = build_transformer(c, "gpt", options);
   const Layer &own_block = again.layers[1].layer, &whole_block = kept.layers[1].layer;
   const Layer &own_head = again.layers[2].layer, &whole_head = kept.layers[2].layer;
@@ -103,7 +103,7 @@ TEST_CASE("fused modules keep the operands of short products as they cast them, 
   const double width = 1024.0 * 1024.0, bf16 = kept(Precision::bf16, KernelSet::fused);
   CHECK(bf16 - kept(Precision::fp8, KernelSet::fused) == Approx((2 + 4 - 1) * width));
   CHECK(bf16 - kept(Precision::mxfp8, KernelSet::fused) == Approx((6 * (1 - 1.0 / 32) - (1 + 1.0 / 32)) * width));
-  CHECK(kept(Precision::fp8, KernelSet::plain) == Approx(kept(Precision::bf16, KernelSet::plain)));
+  CHECK(kept(Precision::fp8, KernelSet::unfused) == Approx(kept(Precision::bf16, KernelSet::unfused)));
 }
 
 TEST_CASE("activation memory follows the published formula") {
@@ -135,22 +135,22 @@ TEST_CASE("a ring over context ranks divides a causal attention evenly; a window
   // PyTorch's ring runs its steps as kernels alone, and merges three of them by hand: of 2,048 queries of 32 heads of
   // 128, in three of four parts widened (2 and 4 bytes), subtracted (8, 4), scaled (4, 4), subtracted (8, 4), half of
   // the time joined (4, 4): 18.5 bytes read and 14 written.
-  options.code.kernels = KernelSet::plain;
+  options.code.kernels = KernelSet::unfused;
   CHECK_FALSE(core().ring);
   CHECK(moved(block_of(config, options).forward, "ring sums") ==
         std::pair(3.0 * 2048 * 4096 * 18.5, 3.0 * 2048 * 4096 * 14));
   options.code.kernels = KernelSet::fused;
-  options.code.context_pieces = ContextPieces::in_order;
+  options.code.context_sharding = ContextSharding::contiguous;
   CHECK(scores(core()) / 32 == Approx(8192.0 * 8192 / 2 / 4 * 7 / 4).epsilon(0.001));
   CHECK_FALSE(core().ring);
-  options.code.context_pieces = ContextPieces::balanced;
+  options.code.context_sharding = ContextSharding::zigzag;
   config.window = 1024;
   CHECK(scores(core()) / 32 == 2048.0 * 1024);
 }
 
 TEST_CASE("context ranks that divide heads exchange queries, keys, values and output by all-to-alls") {
-  // 8,192 tokens on c ranks, 32 heads of 128, eight of them for keys, in bf16: each rank attends to the whole sequence
-  // with 32 / c heads, and sends 8192 / c tokens of all of them; over 16 ranks eight key heads are repeated to 16.
+  // 8,192 tokens on c ranks, 32 heads of 128, eight of them for keys, in bf16. Each rank attends to the whole sequence
+  // with 32 / c heads, and sends 8192 / c tokens of all of them. Over 16 ranks eight key heads are repeated to 16.
   const TransformerConfig config = llama(2, 4096, 32, 8, 14336, 1000);
   BuildOptions options;
   const auto layer = [&](int ranks, ContextMethod method) {
@@ -207,7 +207,7 @@ TEST_CASE("bytes of what stands beside a block's products, by hand") {
 
 TEST_CASE("a dropout's mask is a byte beside each number that passes") {
   BuildOptions options;
-  options.code.kernels = KernelSet::plain;
+  options.code.kernels = KernelSet::unfused;
   options.precision = Precision::fp32;
   const TransformerConfig shape = gpt(2, 256, 4, 1000, 128);
   const Layer block = block_of(shape, options);

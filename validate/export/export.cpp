@@ -62,7 +62,7 @@ class Exporter {
 
   void add_resources() {
     for (const Resource& resource : graph_.resources()) {
-      replay::Resource added{resource.name, replay::Resource::Kind::stream, resource.lane};
+      replay::Resource added{resource.name, replay::Resource::Kind::stream, resource.rank_class};
       if (resource.kind == Resource::Kind::host_thread) added.kind = replay::Resource::Kind::host;
       if (resource.kind == Resource::Kind::launch_path) added.kind = replay::Resource::Kind::path;
       // A queue of copies is one by its name ("gpu0:p2p") where its kind does not say so.

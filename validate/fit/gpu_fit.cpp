@@ -36,7 +36,7 @@ bool lift_limit_of_short_products(std::vector<PredictedPoint>& points) {
 }
 
 /// Where the device says that power limited a product, and the model's energies would not limit it, they are raised
-/// until they do: a search finds no way from where nothing depends on them.
+/// until they do. A search finds no way from where nothing depends on them.
 void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, Calibration& calibration) {
   constexpr double least_energy = 0.1;  // where nothing is known of the generation
   for (const PredictedPoint& point : points) {
@@ -109,7 +109,7 @@ void adopt(const StageTrial& trial, const std::string& source, GpuCalibration& r
 }
 
 /// Steps that wait for their host nowhere, as they are priced, tell nothing of what it takes for a launch, and a search
-/// finds no way from there: it begins at the multiple of the known value that is least off from the steps of this mode.
+/// finds no way from there. It begins at the multiple of the known value that is least off from the steps of this mode.
 void place_dispatch(const std::vector<PredictedPoint>& points, ExecutionMode mode, TrackedNumber& dispatch,
                     const Calibration& calibration) {
   const double known = dispatch;

@@ -12,7 +12,7 @@ namespace {
 
 const std::size_t every_point = FitStage{}.most_points;
 
-/// Whether a record is of a kernel that foretrain-gpu once had of its own where every framework has another: these tell
+/// Whether a record is of a kernel that foretrain-gpu once had of its own where every framework has another. These tell
 /// of no framework and, written for clarity, not of the GPU (on an H200 norms and pooling take 1.2 to ten times as long
 /// as the bandwidth allows, where copies and sums reach it).
 bool stands_for_a_framework(const PredictedPoint& point) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double least_disturbance = 0.4;  // of the logarithm
 
-/// Products that were fitted, but for those too far from the fit to be anything but a disturbance: a table is exact
+/// Products that were fitted, but for those too far from the fit to be anything but a disturbance. A table is exact
 /// where it was measured, and would carry that on to its neighbours.
 std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, const std::string& name, const Gpu& gpu,
                                      const Calibration& calibration) {

@@ -27,7 +27,7 @@ void append(Sampled& to, const Sampled& more) {
   to.values.insert(to.values.end(), more.values.begin(), more.values.end());
 }
 
-// In rounds over all of them: what other virtual machines take of the cores changes within seconds, and has to be the
+// In rounds over all of them. What other virtual machines take of the cores changes within seconds, and has to be the
 // same for what a prediction knows and for what it is compared with.
 void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   const DiskFile file(settings.directory, settings.quick ? quick_set_size : set_size);

@@ -32,7 +32,7 @@ struct Level {
 
 Bytes power_of_two_below(Bytes size) { return Bytes(std::exp2(std::floor(std::log2(size.value())))); }
 
-/// Eight times the last cache; where other virtual machines fill it as well, so much that it keeps nothing from one
+/// Eight times the last cache. Where other virtual machines fill it as well, so much that it keeps nothing from one
 /// pass to the next, at the fastest that it can be walked over.
 Bytes outside_of(const Cpu& cpu, WalkPattern pattern) {
   constexpr Bytes least(134217728.0), most(1073741824.0);
@@ -62,7 +62,7 @@ std::vector<Level> levels_of(const Cpu& cpu, WalkPattern pattern = WalkPattern::
   return levels;
 }
 
-/// Measures each of the walks in an equal part of the time, in rounds over all of them: what other virtual machines
+/// Measures each of the walks in an equal part of the time, in rounds over all of them. What other virtual machines
 /// take changes within seconds, and a single thread looks at another processor in each round. Rates are bytes asked for
 /// per second, of all threads.
 void measure_walks(const CalibrationSettings& settings, const RowSink& sink, std::string_view name,

@@ -28,7 +28,7 @@ using HostMemory = std::unique_ptr<std::byte[], Unmap>;
 /// has them, or in none of these. Throws std::bad_alloc.
 HostMemory host_memory(std::size_t size, bool huge_pages);
 
-/// A walk in which every load's address is the value of the load before it: nothing overlaps, so its time over its
+/// A walk in which every load's address is the value of the load before it. Nothing overlaps, so its time over its
 /// loads is the latency of the level of the memory hierarchy that holds the working set. One random cycle through all
 /// places of the working set (Sattolo's algorithm, fixed seed).
 class PointerChase {

@@ -23,7 +23,7 @@ struct Samples {
   std::vector<std::vector<TaskSpan>> spans;  ///< by process, as medians_of() has them
 };
 
-/// Of each process's tasks: the medians of all repetitions, each counted from when its first task began on any process,
+/// Of each process's tasks. The medians of all repetitions, each counted from when its first task began on any process,
 /// so that what waits for another process's task ends after that.
 std::vector<std::vector<TaskSpan>> medians_of(const std::vector<WorkerTimes>& times);
 

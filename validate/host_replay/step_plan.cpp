@@ -105,7 +105,7 @@ class RankTasks {
 
   [[nodiscard]] bool takes_part(TaskId task, int rank) const {
     const auto ranks = together_.find(task);
-    return ranks != together_.end() ? ranks->second.contains(rank) : graph_.resource_of(task).lane == rank;
+    return ranks != together_.end() ? ranks->second.contains(rank) : graph_.resource_of(task).rank_class == rank;
   }
 
   const TaskGraph& graph_;

@@ -12,8 +12,8 @@
 
 namespace foretrain {
 
-/// All processes of a task wait for each other here, in memory that they share as copies of the process which made it:
-/// no byte of it crosses the network that is measured.
+/// All processes of a task wait for each other here, in memory that they share as copies of the process which made it.
+/// No byte of it crosses the network that is measured.
 class ProcessBarrier {
  public:
   explicit ProcessBarrier(int processes);

@@ -255,7 +255,7 @@ class Learner {
         start[i] = begin * parameters_[i].spread;
       } else if (is_of_code(parameters_[i])) {
         precision(i) += held;
-      } else if (parameters_[i].name == "workload.train.peer_dispatch") {
+      } else if (parameters_[i].name == "workload.train.p2p_dispatch_overhead") {
         start[i] = parameters_[i].spread;  // hidden by kernels below
       }
     }
@@ -339,7 +339,7 @@ class Learner {
     lines_ = expand(best, left_at(best));
   }
 
-  /// Few runs say one stretch of all kernels, and traits only where they predict clearly better than that and than
+  /// Few runs say one stretch of all kernels, and settings only where they predict clearly better than that and than
   /// nothing learned. `assumed`: how far off steps are then.
   void simplify(const std::vector<double>& assumed) {
     constexpr std::size_t few = 40;

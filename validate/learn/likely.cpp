@@ -26,7 +26,7 @@ double value_of(const Field& text, const StackParameter& parameter) {
   }
 }
 
-/// All traits that a file with these names may speak of.
+/// All settings that a file with these names may speak of.
 std::vector<StackParameter> parameters_of(const YamlNode& likely, const Scenario& usual) {
   RunsAtHand runs{.nodes = {}, .pipelined = true, .usual = &usual};
   for (const YamlEntry& entry : likely.entries) {
@@ -37,23 +37,23 @@ std::vector<StackParameter> parameters_of(const YamlNode& likely, const Scenario
 
 }  // namespace
 
-std::vector<LikelyTrait> likely_traits(const MappingReader& stack, const Scenario& usual) {
+std::vector<LikelySetting> likely_settings(const MappingReader& stack, const Scenario& usual) {
   const std::string remedy = "a file that `foretrain learn` of this version wrote";
   const auto learned = stack.find("learned");
-  if (!learned) stack.fail("kind", "a trainer that was not learned from runs", remedy);
+  if (!learned) stack.fail("kind", "not a settings profile: nothing was learned from runs", remedy);
   const auto likely = learned->mapping(keys::learned).find("likely");
   if (!likely) learned->fail("no intervals of its settings", remedy);
   const std::vector<StackParameter> parameters = parameters_of(likely->node(), usual);
-  std::vector<LikelyTrait> traits;
+  std::vector<LikelySetting> settings;
   for (const YamlEntry& entry : likely->node().entries) {
     const Field field(entry.value, join_path(likely->path(), entry.key));
     const auto known = std::ranges::find(parameters, entry.key, &StackParameter::name);
-    if (known == parameters.end()) field.fail("no trait that runs teach", remedy);
+    if (known == parameters.end()) field.fail("no setting that runs teach", remedy);
     const std::vector<Field> values = field.list();
     if (values.size() != 2) field.fail("no two values", "[ low, high ]");
-    traits.push_back({*known, value_of(values[0], *known), value_of(values[1], *known)});
+    settings.push_back({*known, value_of(values[0], *known), value_of(values[1], *known)});
   }
-  return traits;
+  return settings;
 }
 
 }  // namespace foretrain

@@ -9,15 +9,15 @@
 
 namespace foretrain {
 
-/// A trait that moves a step, one standard deviation to either side of what was learned: `low` and `high` as
+/// A setting that moves a step, one standard deviation to either side of what was learned: `low` and `high` as
 /// StackParameter::value() has them.
-struct LikelyTrait {
+struct LikelySetting {
   StackParameter parameter;
   double low = 0.0, high = 0.0;
 };
 
 /// Those of a trainer's file, in its order. `usual`: a scenario of the stack. Throws ScenarioError for a file that was
 /// not learned or has no intervals, for a setting that is none and for bad values.
-std::vector<LikelyTrait> likely_traits(const MappingReader& stack, const Scenario& usual);
+std::vector<LikelySetting> likely_settings(const MappingReader& stack, const Scenario& usual);
 
 }  // namespace foretrain

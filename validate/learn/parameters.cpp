@@ -28,7 +28,7 @@ constexpr double ten_tensors = 10.0;
 
 /// How stacks differ: the spread between the published tables that `foretrain validate` holds the program against,
 /// whose trainers are named. layer_overhead is 19 ms of Megatron-DeepSpeed and 0 of the others; kernels stretch by up
-/// to a fifth; reserved memory by up to 10 GB, and fragmentation by half of itself; kept activations by a third and
+/// to a fifth. Reserved memory by up to 10 GB, and fragmentation by half of itself; kept activations by a third and
 /// tensors in wait by 50 (nanotron's code over Megatron's).
 struct Learned {
   const char* constant;
@@ -42,7 +42,7 @@ constexpr Learned learned_constants[] = {
 };
 constexpr double overhead_spread = 2.0, memory_spread = 0.3, reserved_spread = 5.0, scaling_spread = 0.35;
 constexpr double kept_spread = 0.1, waiting_spread = 2.5;
-constexpr double stated = 0.4;  ///< of these is left where the base states the trait: its own code says so
+constexpr double stated = 0.4;  ///< of these is left where the base states the setting: its own code says so
 
 StackParameter constant_parameter(const Learned& learned, Calibration& usual) {
   const ConstantRow* row = find_constant(learned.constant);
@@ -69,7 +69,7 @@ StackParameter time_parameter(const char* key, const char* meaning, const TrainW
   return {.name = key,
           .meaning = meaning,
           .scale = Scale::time,
-          .trait = set<member>,
+          .setter = set<member>,
           .assumed = assumed,
           .spread = overhead_spread,
           .least = -std::log1p(assumed / small_overhead),
@@ -127,14 +127,14 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
   parameters.push_back(time_parameter<&TrainWorkload::layer_dispatch>(
       layer_dispatch_key, "the host's time for a block's pass beside kernels", usual));
   if (runs.pipelined) {
-    parameters.push_back(time_parameter<&TrainWorkload::peer_dispatch>(
-        "workload.train.peer_dispatch", "for each other tensor rank, stages across nodes", usual, 2));
+    parameters.push_back(time_parameter<&TrainWorkload::p2p_dispatch_overhead>(
+        "workload.train.p2p_dispatch_overhead", "for each other tensor rank, stages across nodes", usual, 2));
     parameters.push_back(time_parameter<&TrainWorkload::message_overhead>(
         "workload.train.message_overhead", "a message between stages beside its transfer", usual, 1));
   }
   parameters.push_back({.name = "workload.train.memory_stretch",
                         .meaning = "memory-bound kernels take longer",
-                        .trait = set<&TrainWorkload::memory_stretch>,
+                        .setter = set<&TrainWorkload::memory_stretch>,
                         .spread = memory_spread});
   for (const Learned& learned : learned_constants) {
     if (runs.memory || !learned.of_memory) parameters.push_back(constant_parameter(learned, constants));
@@ -142,23 +142,23 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
   if (runs.memory) {
     parameters.push_back({.name = "workload.train.activation_stretch",
                           .meaning = "what blocks keep over what they read again",
-                          .trait = set<&TrainWorkload::activation_stretch>,
+                          .setter = set<&TrainWorkload::activation_stretch>,
                           .assumed = usual.activation_stretch,
                           .spread = kept_spread * (usual.activation_stretch == 1.0 ? 1.0 : stated),
                           .of_memory = true});
-    parameters.push_back({.name = "workload.train.waiting_tensors",
+    parameters.push_back({.name = "workload.train.pending_stream_buffers",
                           .meaning = "hidden states that wait for collectives",
                           .scale = Scale::tensors,
-                          .trait = set<&TrainWorkload::waiting_tensors>,
-                          .assumed = usual.waiting_tensors,
-                          .spread = waiting_spread * (usual.waiting_tensors == 0.0 ? 1.0 : stated),
+                          .setter = set<&TrainWorkload::pending_stream_buffers>,
+                          .assumed = usual.pending_stream_buffers,
+                          .spread = waiting_spread * (usual.pending_stream_buffers == 0.0 ? 1.0 : stated),
                           .of_memory = true,
-                          .least = -usual.waiting_tensors / ten_tensors});
+                          .least = -usual.pending_stream_buffers / ten_tensors});
     const double reserved = usual.reserved_memory / Bytes(gigabyte);
     parameters.push_back({.name = "workload.train.reserved_memory",
                           .meaning = "memory beside tensors",
                           .scale = Scale::memory,
-                          .trait = set<&TrainWorkload::reserved_memory>,
+                          .setter = set<&TrainWorkload::reserved_memory>,
                           .assumed = reserved,
                           .spread = reserved_spread,
                           .of_memory = true,
@@ -194,9 +194,9 @@ Eigen::MatrixXd prior_precision(const std::vector<StackParameter>& parameters) {
   return precision;
 }
 
-Scenario with_trait(Scenario scenario, const StackParameter& parameter, double value) {
-  if (parameter.trait != nullptr) {
-    parameter.trait(std::get<TrainWorkload>(scenario.workload), value);
+Scenario with_setting(Scenario scenario, const StackParameter& parameter, double value) {
+  if (parameter.setter != nullptr) {
+    parameter.setter(std::get<TrainWorkload>(scenario.workload), value);
   } else if (parameter.constant != nullptr) {
     parameter.constant->field(scenario.calibration) = value;
   } else {
@@ -208,7 +208,7 @@ Scenario with_trait(Scenario scenario, const StackParameter& parameter, double v
 Scenario of_stack(Scenario scenario, const std::vector<StackParameter>& parameters, const StackSetting& setting) {
   scenario.cluster.network.scaling.clear();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    scenario = with_trait(std::move(scenario), parameters[i], parameters[i].value(setting[i]));
+    scenario = with_setting(std::move(scenario), parameters[i], parameters[i].value(setting[i]));
   }
   return scenario;
 }

@@ -1,4 +1,4 @@
-// What is learned of a software stack: traits and constants by which stacks differ, and the cluster's network by its
+// What is learned of a software stack: settings and constants by which stacks differ, and the cluster's network by its
 // size. In: numbers without bounds, near zero where a stack is as assumed. Out: a scenario of that stack, and the
 // values that its file states.
 #pragma once
@@ -21,12 +21,12 @@ struct StackParameter {
   std::string name = {};  ///< the key or the constant
   std::string meaning = {};
   Scale scale = Scale::factor;
-  /// Of these three one says where a scenario has it: a trait, a constant of the cost models, the network on so many
+  /// Of these three one says where a scenario has it: a setting, a constant of the cost models, the network on so many
   /// nodes.
-  void (*trait)(TrainWorkload& train, double value) = nullptr;
+  void (*setter)(TrainWorkload& train, double value) = nullptr;
   const ConstantRow* constant = nullptr;
   int nodes = 0;
-  double assumed = 1.0;     ///< at position zero: the published value of a constant, the base's of a trait
+  double assumed = 1.0;     ///< at position zero: the published value of a constant, the base's of a setting
   double spread = 1.0;      ///< of stacks about what is assumed: one standard deviation of the position
   bool of_memory = false;   ///< moves memory, and no time
   double least = 0.0;       ///< positions below mean the same: nothing takes less than no time
@@ -47,7 +47,7 @@ struct RunsAtHand {
   std::vector<int> nodes;           ///< the numbers of nodes that they used
   bool memory = false;              ///< some measure it
   bool pipelined = false;           ///< some have several stages
-  const Scenario* usual = nullptr;  ///< whose traits and constants are the base's; null: a well-tuned stack's
+  const Scenario* usual = nullptr;  ///< whose settings and constants are the base's; null: a well-tuned stack's
 };
 std::vector<StackParameter> stack_parameters(const RunsAtHand& runs);
 
@@ -55,8 +55,8 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs);
 /// which differ little between neighbouring numbers of nodes (a random walk over them).
 Eigen::MatrixXd prior_precision(const std::vector<StackParameter>& parameters);
 
-/// The scenario with one trait at a value, as StackParameter::value() has it.
-Scenario with_trait(Scenario scenario, const StackParameter& parameter, double value);
+/// The scenario with one setting at a value, as StackParameter::value() has it.
+Scenario with_setting(Scenario scenario, const StackParameter& parameter, double value);
 /// The scenario run by the stack at the setting.
 Scenario of_stack(Scenario scenario, const std::vector<StackParameter>& parameters, const StackSetting& setting);
 

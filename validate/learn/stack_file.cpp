@@ -46,7 +46,7 @@ std::string source(const LearnedParameter& learned, const LearnedFrom& from) {
   return fmt::format("{}: {} runs say so; likely {}", from.table, learned.runs, range_text(learned));
 }
 
-std::string habit(const std::string& key, const std::string& value, const std::string& source) {
+std::string setting(const std::string& key, const std::string& value, const std::string& source) {
   return fmt::format("  {}: {{ value: {}, kind: fit, source: {} }}\n", key, value, quoted(source));
 }
 
@@ -59,15 +59,15 @@ std::vector<LearnedParameter> determined(const LearnedStack& stack, auto StackPa
   return found;
 }
 
-std::string habits(const LearnedStack& stack, const LearnedFrom& from) {
-  std::string text = "habits:\n";
-  const std::vector<LearnedParameter> learned = determined(stack, &StackParameter::trait);
+std::string settings(const LearnedStack& stack, const LearnedFrom& from) {
+  std::string text = "settings:\n";
+  const std::vector<LearnedParameter> learned = determined(stack, &StackParameter::setter);
   for (const LearnedParameter& one : learned) {
-    text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
+    text += setting(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
   const YamlNode name = yaml_scalar(from.base, {});
   const MappingReader base = named_trainer(Field(name, "--base"));
-  for (const YamlEntry& entry : base["habits"].node().entries) {
+  for (const YamlEntry& entry : base["settings"].node().entries) {
     const bool known = std::ranges::any_of(learned, [&](const auto& one) { return one.parameter.name == entry.key; });
     if (!known) text += fmt::format("  {}: {}\n", entry.key, flow(entry.value));
   }
@@ -78,7 +78,7 @@ std::string habits(const LearnedStack& stack, const LearnedFrom& from) {
 std::string constants(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text;
   for (const LearnedParameter& one : determined(stack, &StackParameter::constant)) {
-    text += habit(one.parameter.name, one.parameter.text(one.position), source(one, from));
+    text += setting(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
   return text.empty() ? "" : "constants:\n" + text;
 }
@@ -91,7 +91,7 @@ std::string cluster(const LearnedStack& stack, const LearnedFrom& from) {
     sources += fmt::format("; on {} machines {} runs, likely {}", one.parameter.nodes, one.runs, range_text(one));
   }
   if (curve.empty()) return "";
-  return "cluster:\n" + habit("network.scaling", quoted("{ " + curve + " }"), from.table + sources);
+  return "cluster:\n" + setting("network.scaling", quoted("{ " + curve + " }"), from.table + sources);
 }
 
 /// Of everything that moves a step and is not known to the last digit that is written.
@@ -183,7 +183,7 @@ std::string stack_file(const LearnedStack& stack, const LearnedFrom& from) {
   text += "name: " + quoted("learned from " + from.table) + "\n";
   text += "description: " +
           quoted(fmt::format("{} runs of {}; other settings as {}", from.names.size(), from.table, from.base)) + "\n";
-  return text + habits(stack, from) + constants(stack, from) + cluster(stack, from) + learned(stack, from);
+  return text + settings(stack, from) + constants(stack, from) + cluster(stack, from) + learned(stack, from);
 }
 
 std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
@@ -208,8 +208,8 @@ std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
   if (stack.scaled) row("each node count, learned from the others", *stack.scaled);
   text +=
       "  pairs: choices for one task ranked as measured; regret: excess of the predicted best over the measured best\n";
-  text += fmt::format("\n  90 % of left-out steps lie within {} of their prediction.\n",
-                      percent(std::expm1(stack.spread)));
+  text +=
+      fmt::format("\n  90 % of left-out steps lie within {} of their prediction.\n", percent(std::expm1(stack.spread)));
   for (const std::size_t run : stack.unexplained) {
     text += fmt::format("  Unexplained by any setting: {}\n", from.names[run]);
   }

@@ -9,7 +9,7 @@
 
 namespace foretrain {
 
-/// Of which runs a stack was learned, and whose habits hold for what they say nothing of.
+/// Of which runs a stack was learned, and whose settings hold for what they say nothing of.
 struct LearnedFrom {
   std::string table;
   std::string base;                ///< a trainer's name or file
@@ -19,8 +19,8 @@ struct LearnedFrom {
   std::vector<std::pair<std::string, std::string>> failed = {};
 };
 
-/// The trainer's file: habits of the base with what was learned in their place; constants; the cluster's figures; from
-/// what it was learned. Throws ScenarioError where there is no such base.
+/// The trainer's file: settings of the base with what was learned in their place; constants; the cluster's figures;
+/// from what it was learned. Throws ScenarioError where there is no such base.
 std::string stack_file(const LearnedStack& stack, const LearnedFrom& from);
 
 /// The same for programs: numbers in base units, errors as shares, every run's, and the trainer's file as `stack`.

@@ -9,7 +9,7 @@ from host_cases import FAMILIES, MODELS, PARALLEL, SERVED, USUAL, VISION, way_of
 COLUMNS = ["case", "group", "anchor", "base", "cluster.nodes", "cluster.network.nic_bandwidth",
            "cluster.network.fabric", "cluster.node.gpu.processor.share", "cluster.faults", "workload.train.model",
            "workload.train.data", "workload.train.freeze", "workload.train.lora", "workload.train.micro_batch",
-           "workload.train.global_batch", "workload.train.recompute", "plan.trainer", "plan.data", "plan.tensor",
+           "workload.train.global_batch", "workload.train.recompute", "plan.framework", "plan.data", "plan.tensor",
            "plan.sequence_parallel", "plan.context", "plan.expert", "plan.pipeline", "plan.interleave", "plan.schedule",
            "plan.stage_layers", "plan.zero", "plan.reshard_after_forward", "plan.sync.algorithm", "plan.sync.servers",
            "plan.sync.split", "plan.sync.placement", "plan.sync.consistency", "plan.sync.barrier",
@@ -137,7 +137,7 @@ def divided_cells(case):
         cells["plan.zero"] = 1
     elif case["sharding"]:
         zero = f"{{ stage: 3, shard: {case['shard']} }}" if case["shard"] else 3
-        cells.update({"plan.trainer": "fsdp", "plan.sync.overlap": "false", "plan.zero": zero})
+        cells.update({"plan.framework": "fsdp", "plan.sync.overlap": "false", "plan.zero": zero})
         if case["sharding"] == "gradients":
             cells["plan.reshard_after_forward"] = "false"
     if case["uplink"]:

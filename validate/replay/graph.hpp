@@ -19,7 +19,7 @@ struct Block {
 
 /// A queue that works in the order of its tasks: a stream for kernels or for copies, a host thread. A path has no
 /// queue: what it carries is on its way. A framework is a host thread whose dispatches take at least their predicted
-/// time, shared evenly among what they hand over: the host work of a training step, by an executor without the
+/// time, shared evenly among what they hand over. The host work of a training step, by an executor without the
 /// framework.
 struct Resource {
   enum class Kind { stream, copies, host, path, framework };

@@ -5,8 +5,8 @@
 //   graph name=front-end-item-once scenario="…" hardware=h200-x1 fidelity=flows gpus=1 replicated=false capture=false
 //         predicted=0.0123                                            (one line)
 //   resource 0 kind=stream device=0 name=gpu0                         kind: stream | copies | host | path
-//   block 0 category=compute predicted=1.2e-05 name="layer 1"         followed by what it does, in order;
-//                                                                     each kind's keys: model/base/work.hpp
+//   block 0 category=compute predicted=1.2e-05 name="layer 1"         followed by what it does, in order.
+//                                                                     Each kind's keys: model/base/work.hpp
 //   kernel kind=matmul count=1 predicted=1.2e-05 name="linear 1" batch=1 m=64 n=64 k=64 precision=fp32
 //   copy from=gpu0 to=cpu bytes=8 pinned=false
 //   collective method=nccl bytes=25000000 ranks=2 servers=1 count=1

@@ -3,7 +3,7 @@
 //
 // A CUDA stream works in the order in which it was given its work; events carry dependencies between streams; the host
 // thread does one thing after the other. Tasks of a resource keep their order. What can be handed over without waiting
-// is, before the host thread turns to work of its own: a host that sleeps or allocates keeps no device idle that has
+// is, before the host thread turns to work of its own. A host that sleeps or allocates keeps no device idle that has
 // work to do.
 #pragma once
 

@@ -41,7 +41,7 @@ Calibration load_default_calibration();
 /// constants. Does nothing for calibrations of no machine.
 void adapt_calibration(Calibration& calibration, Gpu& gpu);
 
-/// Where the device is a processor, what a calibration says of hosts beside GPUs is not there: the thread that
+/// Where the device is a processor, what a calibration says of hosts beside GPUs is not there. The thread that
 /// dispatches computes, and what a core spends on sending and receiving at the card's rate it takes from the backward
 /// pass beside it. Says so in the sources of the constants. Does nothing for GPUs.
 void adapt_to_processor(Calibration& calibration, const Cluster& cluster);

@@ -1,4 +1,4 @@
-// Calibrations, trainers' habits, and the kinds of files that there are.
+// Calibrations, settings of frameworks, and the kinds of files that there are.
 #include "model/base/constant.hpp"
 #include "model/cost/calibration.hpp"
 #include "model/hardware/precision.hpp"
@@ -84,11 +84,12 @@ constexpr Key measured_gpu_keys[] = {
 };
 
 constexpr Key trainer_keys[] = {
-    {"kind", text, "needed", "Kind of file: trainer."},
+    {"kind", text, "needed", "Kind of file: trainer (a framework's settings)."},
     {"name", text, "", "Name of the framework."},
     {"description", text, "", "One-line description for `foretrain trainers list`."},
     {"base", named(Catalogue::trainer), "", "The framework whose settings apply to keys that this file leaves out."},
-    {"habits", mapping(habits), "needed", "Its settings where a scenario leaves them out, by dotted key."},
+    {"settings", mapping(framework_settings), "needed",
+     "Its settings where a scenario leaves them out, by dotted key."},
     {"refuses", list(mapping(refusal)), "nothing", "Factors of a plan that it does not run."},
     {"constants", by_name(mapping(constant)), "none",
      "Constants of the cost models that its runs taught, in place of the calibration's, by name."},
@@ -98,18 +99,18 @@ constexpr Key trainer_keys[] = {
 };
 
 constexpr std::string_view of_the_key = "Framework's value of the scenario key of this name.";
-std::span<const Key> habits_keys() {
+std::span<const Key> framework_settings_keys() {
   static const std::vector<Key> rows = [] {
     std::vector<Key> all;
     for (const FrameworkKey& key : framework_keys()) {
-      all.push_back({key.name, one_or_list(mapping(habit)), "", of_the_key});
+      all.push_back({key.name, one_or_list(mapping(framework_setting)), "", of_the_key});
     }
     return all;
   }();
   return rows;
 }
 
-constexpr Key habit_keys[] = {
+constexpr Key framework_setting_keys[] = {
     {"value", text | number | flag, "needed", "The value that the key then has."},
     {"when", mapping(condition), "always", "For which plans it holds."},
     {"kind", word<ConstantKind>, "needed", "Kind of source: published, measured, fitted or assumed."},
@@ -117,9 +118,9 @@ constexpr Key habit_keys[] = {
 };
 
 constexpr Key learned_cluster_keys[] = {
-    {"network.efficiency", mapping(habit), "", of_the_key},
-    {"network.latency", mapping(habit), "", of_the_key},
-    {"network.scaling", mapping(habit), "", of_the_key},
+    {"network.efficiency", mapping(framework_setting), "", of_the_key},
+    {"network.latency", mapping(framework_setting), "", of_the_key},
+    {"network.scaling", mapping(framework_setting), "", of_the_key},
 };
 
 constexpr Key learned_keys[] = {
@@ -173,12 +174,12 @@ constinit const Mapping fitted_constant = {"fitted constant", fitted_constant_ke
 constinit const Mapping covariance = {"covariance", covariance_keys};
 constinit const Mapping measured_gpu = {"measured GPU", measured_gpu_keys};
 constinit const Mapping trainer = {"trainer", trainer_keys};
-const Mapping habits = {"habits", habits_keys()};
-constinit const Mapping habit = {"habit", habit_keys};
+const Mapping framework_settings = {"settings", framework_settings_keys()};
+constinit const Mapping framework_setting = {"setting", framework_setting_keys};
 constinit const Mapping learned_cluster = {"settings of a cluster", learned_cluster_keys};
 constinit const Mapping learned = {"learned", learned_keys};
 constinit const Mapping refusal = {"refusal of a framework", refusal_keys};
-constinit const Mapping condition = {"condition of a habit", condition_keys};
+constinit const Mapping condition = {"condition of a setting", condition_keys};
 
 std::span<const FileKind> files() {
   static constexpr const Mapping* scenarios[] = {&scenario};

@@ -33,7 +33,9 @@ inline constexpr FrameworkSetting to_transformers{is_transformer};
 inline constexpr FrameworkSetting to_transformers_on_gpus{
     [](Of one) { return is_transformer(one) && !on_processors(one); }, false, true};
 inline constexpr FrameworkSetting to_plain_kernels{
-    [](Of one) { return !on_processors(one) && (!is_transformer(one) || one.train->code.kernels == KernelSet::plain); },
+    [](Of one) {
+      return !on_processors(one) && (!is_transformer(one) || one.train->code.kernels == KernelSet::unfused);
+    },
     true};
 // Of layers, on GPUs.
 inline constexpr FrameworkSetting to_networks{[](Of one) { return !is_transformer(one) && !on_processors(one); }};
@@ -89,10 +91,10 @@ inline constexpr Ignored key_by_key{"a parameter server is sent gradients key by
 inline constexpr Ignored layer_by_layer{"ZeRO-3 sends the gradients of each layer by themselves",
                                         [](Of one) { return one.plan.zero == 3; }};
 inline constexpr Ignored scatters_always{"ZeRO-{zero} scatters the gradients of every micro-batch", [](Of one) {
-                                           return divides_gradients(one.plan) && !one.plan.sync.every_micro_batch;
+                                           return divides_gradients(one.plan) && !one.plan.sync.sync_each_micro_batch;
                                          }};
 inline constexpr Ignored adds_its_part{"ZeRO-{zero} adds up its own part of the gradients alone", [](Of one) {
-                                         return divides_gradients(one.plan) && one.plan.sync.summed_apart;
+                                         return divides_gradients(one.plan) && one.plan.sync.fp32_accumulation;
                                        }};
 inline constexpr Ignored no_updated_parts{"ZeRO-{zero} has no updated weights that come back",
                                           [](Of one) { return one.plan.zero != 1 && one.plan.zero != 2; }};
@@ -173,7 +175,7 @@ inline constexpr Ignored no_loss_copies{
     [](Of one) { return one.train->code.loss.fused(one.plan.execution == ExecutionMode::compiled); }};
 inline constexpr Ignored states_decided{"states are fp32 beside fp32 weights, or 8 bits", [](Of one) {
                                           const TrainWorkload& train = *one.train;
-                                          return train.master_weights || train.code.cast_weights ||
+                                          return train.master_weights || train.code.cache_cast_weights ||
                                                  has_8bit_states(train.optimizer);
                                         }};
 inline constexpr Ignored no_adapters{"no adapters are trained",

@@ -226,14 +226,14 @@ void add_framework_keys(const Mapping& mapping, const std::string& path, std::ve
 }  // namespace
 
 const CatalogueRow& row_of(Catalogue catalogue) {
-  static constexpr CatalogueRow rows[] = {{"something"},
+  static constexpr CatalogueRow rows[] = {{"preset"},
                                           {"machine", "node", "hardware", "foretrain hardware list"},
                                           {"GPU", "GPU", "hardware/gpus", "foretrain hardware list"},
                                           {"fabric", "fabric", "hardware/fabrics", "foretrain hardware list"},
                                           {"model", "model", "models", "foretrain models list"},
                                           {"scenario", "scenario", "runs", "foretrain scenarios list"},
                                           {"calibration", "calibration", "calibrations"},
-                                          {"trainer", "trainer", "trainers", "foretrain trainers list"},
+                                          {"framework", "framework", "trainers", "foretrain trainers list"},
                                           {"NIC"},
                                           {"processor", "microarchitecture", "hardware/processors"},
                                           {"storage"},
@@ -408,6 +408,26 @@ std::span<const AcceptedName> accepted_names() {
 #include "model/scenario/keys/foreign_names.def"
   };
   return all;
+}
+
+std::span<const AcceptedValue> accepted_values() {
+  static constexpr AcceptedValue all[] = {
+#define FOREIGN(theirs, ours)
+#define ACCEPTED_VALUE(key, theirs, ours) {key, theirs, ours},
+#include "model/scenario/keys/foreign_names.def"
+  };
+  return all;
+}
+
+std::string current_name(std::string_view dotted_key) {
+  for (const AcceptedName& name : accepted_names()) {
+    const std::size_t end = name.mapping.size();
+    if (dotted_key.size() == end + 1 + name.theirs.size() && dotted_key.starts_with(name.mapping) &&
+        dotted_key[end] == '.' && dotted_key.ends_with(name.theirs)) {
+      return fmt::format("{}.{}", name.mapping, name.ours);
+    }
+  }
+  return std::string(dotted_key);
 }
 
 }  // namespace foretrain::keys

@@ -66,4 +66,14 @@ struct AcceptedName {
 };
 std::span<const AcceptedName> accepted_names();
 
+/// A value of a key that is read as another.
+struct AcceptedValue {
+  std::string_view key;  ///< dotted, by our name
+  std::string_view theirs, ours;
+};
+std::span<const AcceptedValue> accepted_values();
+
+/// The dotted key by our name, where it is an accepted one.
+std::string current_name(std::string_view dotted_key);
+
 }  // namespace foretrain::keys

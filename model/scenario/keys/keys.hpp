@@ -39,7 +39,7 @@ extern const Mapping failures, stragglers, recovery, usual_recovery, price, offe
     usual_figure, grids, failures_file, prices_file, offers;
 // calibration_keys.cpp
 extern const Mapping calibration, constant, measured_matmul, machine_calibration, fitted_constant, covariance,
-    measured_gpu, trainer, habits, habit, condition, refusal, learned_cluster, learned;
+    measured_gpu, trainer, framework_settings, framework_setting, condition, refusal, learned_cluster, learned;
 
 /// What keys of `sync` go together with that only parameter servers have.
 inline constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";

@@ -2,7 +2,7 @@
 //   member<&Sync::servers>("Number of parameter servers.", {.range = {1, 100'000}})
 //   needed<&Gpu::memory>("GB", "Size of its memory.")
 //   part<&Plan::sync>(sync, "Gradient synchronisation.")
-// says once what a key is: its name and the type of its value are the member's, what a new record has is what holds
+// says once what a key is. Its name and the type of its value are the member's, what a new record has is what holds
 // without the key, and MappingReader::fill reads it. A value that is written in a way of its own has a parser in its
 // row (parsed_by). Keys whose meaning hangs on other keys are rows without a member and lines of a reader.
 #pragma once

@@ -139,7 +139,7 @@ constexpr Key plan_keys[] = {
     member<&Plan::expert_dispatch, to_experts>(
         "Expert all-to-all: one copy per expert, or one per node (deduplicated, forwarded).",
         {.usual = "the framework's, or forwarded", .together = "A model with experts."}),
-    member<&Plan::expert_overlap, to_experts>(
+    member<&Plan::expert_comm_overlap, to_experts>(
         "Overlap the expert all-to-all with compute of another micro-batch or chunk.",
         {.together = "A model with experts."}),
     member<&Plan::schedule>("Pipeline schedule.",
@@ -196,7 +196,7 @@ constexpr Key plan_keys[] = {
                      "With pipeline above 1, interleave 1."}),
     {"placement", one_of<"packed", "scattered"> | one_or_list(text), "packed",
      "Nodes in rank order: packed, scattered over leaf switches, or a list such as [0..7, 12]."},
-    {"trainer", named(Catalogue::trainer), "well-tuned",
+    {"framework", named(Catalogue::trainer), "well-tuned",
      "Framework whose settings apply to missing keys: a name from `foretrain trainers list`, or a settings profile."},
 };
 
@@ -240,14 +240,14 @@ constexpr Key sync_keys[] = {
         "Boundaries of buckets: layers or tensors."),
     member<&Sync::overlap, everywhere, collective_alone, one_replica>(
         "Overlap gradient reduction with the backward pass."),
-    member<&Sync::every_micro_batch, everywhere, collective_alone, one_replica, scatters_always>(
+    member<&Sync::sync_each_micro_batch, everywhere, collective_alone, one_replica, scatters_always>(
         "Reduce gradients after each micro-batch, not only after the last one."),
-    member<&Sync::copied, everywhere, collective_alone, one_replica, key_by_key>(
+    member<&Sync::separate_bucket_buffers, everywhere, collective_alone, one_replica, key_by_key>(
         "Copy gradients into separate bucket buffers."),
     member<&Sync::accumulation, everywhere, collective_alone, one_micro_batch>(
         "Gradient accumulation over micro-batches: in the weight-gradient GEMM, by own kernels, or clipped per "
         "micro-batch."),
-    member<&Sync::summed_apart, everywhere, collective_alone, adds_its_part>(
+    member<&Sync::fp32_accumulation, everywhere, collective_alone, adds_its_part>(
         "Accumulate micro-batches in a separate fp32 buffer, and keep the gradients of each pass."),
     member<&Sync::gradient_precision, everywhere, collective_alone>(
         "Number format of gradient reduction.",

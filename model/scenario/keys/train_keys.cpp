@@ -69,28 +69,28 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::attention>("Attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels, to_transformers_on_gpus>(
         "Fuse small operators; if no framework is named: norms.",
-        {.usual = "fused; plain on processors", .together = "Transformers."}),
+        {.usual = "fused; unfused on processors", .together = "Transformers."}),
     parsed_by<parse_fusion, to_plain_kernels, all_fused>(
         {"fusions",
          one_or_list(one_of<"none", "norm", "softmax", "activation", "bias_dropout_add", "rotary", "cross_entropy",
                             "optimizer">),
          "none",
-         "Operators that run as one kernel with kernels: plain; norm: batch norm with activation and residual sum.",
-         "kernels: plain, or networks of layers"}),
+         "Operators that run as one kernel with kernels: unfused; norm: batch norm with activation and residual sum.",
+         "kernels: unfused, or networks of layers"}),
     member<&TrainerCode::memory_format, to_networks>(
         "Memory layout of images: nchw, or nhwc (PyTorch channels_last), which tensor cores read directly.",
         {.together = "Networks of layers."}),
-    member<&TrainerCode::joined_projections, to_transformers, one_projection>(
+    member<&TrainerCode::fused_qkv, to_transformers, one_projection>(
         "Compute QKV in one GEMM, and both halves of a gated feed-forward layer in one.",
-        {.usual = "true; false with plain kernels", .together = "Transformers."}),
+        {.usual = "true; false with unfused kernels", .together = "Transformers."}),
     member<&TrainerCode::native_attention, to_transformers, no_native_kernels>(
         "Use the attention kernel of the GPU generation (FlashAttention-3, cuDNN) instead of FlashAttention-2.",
-        {.usual = "true; false with plain kernels", .together = "attention: flash"}),
-    member<&TrainerCode::cast_weights, everywhere, used_in_fp32>(
+        {.usual = "true; false with unfused kernels", .together = "attention: flash"}),
+    member<&TrainerCode::cache_cast_weights, everywhere, used_in_fp32>(
         "Cast fp32 weights in each pass; false: the optimizer writes a 16-bit copy.",
-        {.usual = "false; true with plain kernels"}),
+        {.usual = "false; true with unfused kernels"}),
     member<&TrainerCode::fused_optimizer, everywhere, servers_update_weights>(
-        "Fused optimizer: one kernel updates many tensors.", {.usual = "true; false with plain kernels"}),
+        "Fused optimizer: one kernel updates many tensors.", {.usual = "true; false with unfused kernels"}),
     member<&TrainerCode::fp32_states, to_short_weights, states_decided>(
         "Keep optimizer states in fp32 without fp32 master weights; false: states and gradients have the weights' "
         "format.",
@@ -99,21 +99,21 @@ constexpr Key train_keys[] = {
         "Keep LoRA adapters, their gradients and states in fp32.", {.together = "lora"}),
     member<&TrainerCode::clip_gradients, everywhere, servers_update_weights>(
         "Clip gradients by their global norm.", {.usual = "true; false with sgd and momentum"}),
-    member<&TrainerCode::context_pieces, to_transformers, no_causal_pieces>(
+    member<&TrainerCode::context_sharding, to_transformers, no_causal_pieces>(
         "Sharding of a causal sequence over context-parallel ranks.",
-        {.usual = "balanced; in_order with plain kernels", .together = "plan.context above 1."}),
-    member<&TrainerCode::narrow_gathers, to_transformers, no_fp8_gathers>(
+        {.usual = "zigzag; contiguous with unfused kernels", .together = "plan.context above 1."}),
+    member<&TrainerCode::fp8_all_gather, to_transformers, no_fp8_gathers>(
         "All-gather operands of fp8 GEMMs in fp8 (tensor parallelism).",
-        {.usual = "true; false with plain kernels", .together = "plan.sequence_parallel"}),
-    member<&TrainerCode::keep_gathered, to_transformers, no_gathers>(
+        {.usual = "true; false with unfused kernels", .together = "plan.sequence_parallel"}),
+    member<&TrainerCode::keep_gathered_inputs, to_transformers, no_gathers>(
         "Keep gathered inputs for the backward pass; false: gather them again.",
-        {.usual = "false; true with plain kernels", .together = "plan.sequence_parallel"}),
+        {.usual = "false; true with unfused kernels", .together = "plan.sequence_parallel"}),
     member<&TrainerCode::shifted_logits, to_transformers, no_shifted_copies>(
         "Copy the logits without the last token for the loss, and return fp32 logits.", {.together = "loss: eager"}),
     member<&TrainerCode::gather_logits, to_transformers, one_tensor_rank>(
         "All-gather logits for the loss; false: vocabulary-parallel cross-entropy.",
         {.usual = "false", .together = "plan.tensor above 1."}),
-    member<&TrainerCode::loss_in_place, to_transformers, no_loss_copies>(
+    member<&TrainerCode::inplace_cross_entropy, to_transformers, no_loss_copies>(
         "Compute softmax and gradient of cross-entropy in place, in one fp32 copy of the logits.",
         {.usual = "false", .together = "loss: eager"}),
     member<&TrainWorkload::master_weights, to_short_weights, servers_hold, fp32_weights>(
@@ -145,7 +145,7 @@ constexpr Key train_keys[] = {
     member<&TrainWorkload::module_dispatch, everywhere>(
         "CPU time of the framework per module with weights, micro-batch and pass: FSDP or ZeRO-3 hooks.",
         {.value = quantity("us"), .zero = Zero::allowed}),
-    member<&TrainWorkload::peer_dispatch, to_pipelines, one_stage, one_tensor_rank>(
+    member<&TrainWorkload::p2p_dispatch_overhead, to_pipelines, one_stage, one_tensor_rank>(
         "CPU time per further tensor-parallel rank and block pass, for pipelines across nodes.",
         {.value = quantity("us"), .together = "With pipeline and tensor above 1.", .zero = Zero::allowed}),
     member<&TrainWorkload::message_overhead, to_pipelines, one_stage>(
@@ -163,7 +163,7 @@ constexpr Key train_keys[] = {
         "Activation memory of a block relative to what its backward pass reads.", {.zero = Zero::refused}),
     member<&TrainWorkload::fragmentation, to_transformers>(
         "Unusable free blocks of the caching allocator, relative to temporary tensors.", {.zero = Zero::allowed}),
-    member<&TrainWorkload::waiting_tensors, to_transformers, one_tensor_rank>(
+    member<&TrainWorkload::pending_stream_buffers, to_transformers, one_tensor_rank>(
         "Hidden states whose memory waits for collectives (record_stream), as the CPU runs ahead.",
         {.together = "With tensor above 1.", .zero = Zero::allowed}),
 };

@@ -15,11 +15,11 @@
 #include "model/cost/measured_matmul.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/stages.hpp"
+#include "model/scenario/accepted_names.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
@@ -115,20 +115,20 @@ void read_training(const Field& plan, const ReadWorkload& workload, Scenario& sc
     train.global_batch = batch;
   }
   // How processes were started decides what the host's part takes, by a factor of two and more.
-  for (const Trait& trait : framework.traits) {
-    if (trait.from == Trait::From::scenario || !scenario.plan.offload.optimizer) continue;
-    if (trait.key == "plan.host_threads") {
+  for (const ResolvedSetting& setting : framework.settings) {
+    if (setting.from == ResolvedSetting::From::scenario || !scenario.plan.offload.optimizer) continue;
+    if (setting.key == "plan.host_threads") {
       scenario.assumed.push_back(fmt::format("assumed: CPU optimizer: {}; state plan.host_threads",
                                              scenario.plan.host_threads == 1 ? "1 thread per process" : "all cores"));
-    } else if (trait.key == "plan.pinned_offload") {
+    } else if (setting.key == "plan.pinned_offload") {
       scenario.assumed.push_back(fmt::format("assumed: CPU optimizer: {} memory; state plan.pinned_offload",
                                              scenario.plan.pinned_offload ? "pinned" : "pageable"));
     }
   }
   scenario.where.framework = std::move(framework.where);
   scenario.trainer = std::move(framework.name);
-  scenario.traits = std::move(framework.traits);
-  scenario.calibration.constants = std::move(framework.habits);
+  scenario.framework_settings = std::move(framework.settings);
+  scenario.calibration.constants = std::move(framework.constants);
 }
 
 /// The rest of a scenario that has its document.
@@ -152,7 +152,7 @@ void read_document(std::string_view default_name, Scenario& scenario) {
   } else {
     scenario.plan = read_other_plan(plan, workload);
   }
-  const SharedVector<Constant> habits = std::move(scenario.calibration.constants);
+  const SharedVector<Constant> of_framework = std::move(scenario.calibration.constants);
   if (const auto background = keys.find("background")) {
     scenario.background = read_background(*background, scenario.cluster);
   }
@@ -177,7 +177,7 @@ void read_document(std::string_view default_name, Scenario& scenario) {
   scenario.calibration.read_before = reads_so_far();
   check_stage_layers(scenario);
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
-  for (const Constant& habit : habits) scenario.calibration.constants.push_back(habit);
+  for (const Constant& constant : of_framework) scenario.calibration.constants.push_back(constant);
   for (const Constant& figure : learned) scenario.calibration.constants.push_back(figure);
   scenario.learned = learned_range(document);
 }
@@ -197,28 +197,6 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
 }
 
 }  // namespace
-
-void use_our_names(YamlNode& document) {
-  std::optional<ScenarioError> twice;
-  for (const keys::AcceptedName& name : keys::accepted_names()) {
-    YamlEntry* const parent = document.find(name.mapping);
-    if (parent == nullptr || !parent->value.is_mapping()) continue;
-    YamlNode& keys = parent->value;
-    YamlEntry* const theirs = keys.find(name.theirs);
-    if (theirs == nullptr) continue;
-    if (const YamlEntry* ours = keys.find(name.ours)) {
-      const std::string& file = theirs->value.where.file;
-      if (file == ours->value.where.file) {
-        twice.emplace(theirs->value.where, join_path(name.mapping, name.theirs),
-                      join_path(name.mapping, name.ours) + " says it already", "one of them");
-      }
-      const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
-      std::erase_if(keys.entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
-    }
-    if (YamlEntry* const left = keys.find(name.theirs)) left->key = name.ours;
-  }
-  if (twice) throw ScenarioError(*twice);
-}
 
 Scenario read_scenario(YamlNode document, std::string_view default_name) {
   const FileView view;

@@ -24,15 +24,11 @@ Scenario load_scenario_text(std::string_view text, const std::string& file_name,
 /// The document that load_scenario reads, its overrides applied.
 YamlNode scenario_document(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
-/// Calls keys by our names; of two names of one key, what the command line or a table states holds. Throws
-/// ScenarioError where one file states both.
-void use_our_names(YamlNode& document);
-
 /// The same from a document, whose overrides are already applied.
 Scenario read_scenario(YamlNode document, std::string_view default_name);
 
 /// Every key that the scenario may have, with the value that holds and where it comes from: what is stated (by whom and
 /// where), what the framework does, what holds without the key.
-std::vector<Trait> resolved_values(const Scenario& scenario);
+std::vector<ResolvedSetting> resolved_values(const Scenario& scenario);
 
 }  // namespace foretrain

@@ -115,7 +115,7 @@ class Resolver {
  public:
   explicit Resolver(const Scenario& scenario) : scenario_(scenario), records_(scenario) {}
 
-  std::vector<Trait> values() && {
+  std::vector<ResolvedSetting> values() && {
     visit_mappings(scenario_.where.document, keys::scenario, [this](const DocumentMapping& one) { add(one); });
     return std::move(values_);
   }
@@ -140,10 +140,12 @@ class Resolver {
   }
 
   /// Places without lines are words of the command line, or what chose the value in its stead ("plan: auto").
-  [[nodiscard]] Trait::From origin_of(const SourcePosition& where) const {
-    if (where.line == 0) return where.file.starts_with("--") ? Trait::From::command_line : Trait::From::assumed;
+  [[nodiscard]] ResolvedSetting::From origin_of(const SourcePosition& where) const {
+    if (where.line == 0)
+      return where.file.starts_with("--") ? ResolvedSetting::From::command_line : ResolvedSetting::From::assumed;
     const auto in_file = [&](const auto& stated) { return stated.second.file == where.file; };
-    return std::ranges::any_of(scenario_.where.framework, in_file) ? Trait::From::trainer : Trait::From::scenario;
+    return std::ranges::any_of(scenario_.where.framework, in_file) ? ResolvedSetting::From::trainer
+                                                                   : ResolvedSetting::From::scenario;
   }
 
   /// Of the catalogue's files below its folder: the same wherever that lies.
@@ -161,12 +163,12 @@ class Resolver {
 
   /// What holds without the key; keys that say nothing then are left out.
   void add_unstated(const DocumentMapping& mapping, const std::string& path, const keys::Key& key) {
-    const auto setting = std::ranges::find(scenario_.traits, path, &Trait::key);
-    if (setting != scenario_.traits.end()) {
+    const auto setting = std::ranges::find(scenario_.framework_settings, path, &ResolvedSetting::key);
+    if (setting != scenario_.framework_settings.end()) {
       const auto& train = std::get<TrainWorkload>(scenario_.workload);
       if (!key.framework->means_something({scenario_.cluster, scenario_.plan, &train})) return;
       values_.push_back(*setting);
-      if (setting->from == Trait::From::trainer) values_.back().source.insert(0, scenario_.trainer + ": ");
+      if (setting->from == ResolvedSetting::From::trainer) values_.back().source.insert(0, scenario_.trainer + ": ");
     } else if (key.value.all[0].mapping != nullptr && records_.has_any_at(path) && usual_value(key).empty()) {
       static const YamlNode nothing = yaml_mapping({});
       add({nothing, path, keys::keys_of(key.value.all[0], "")});
@@ -175,7 +177,8 @@ class Resolver {
       const std::string usual = per_gpu ? "global_batch_per_gpu x GPUs" : usual_of(key);
       const std::string value = held_by(mapping.path, path, key);
       if (value.empty()) return;
-      values_.push_back({path, value, Trait::From::assumed, value == usual ? "default" : "default: " + usual});
+      values_.push_back(
+          {path, value, ResolvedSetting::From::assumed, value == usual ? "default" : "default: " + usual});
     }
   }
 
@@ -208,7 +211,7 @@ class Resolver {
     if (key.together == "fp8") return mapping.path.ends_with(".fp8");
     const auto other = keys::companion_of(key, mapping.known);
     if (!other) return true;
-    const auto held = std::ranges::find(values_, join_path(mapping.path, other->key->name), &Trait::key);
+    const auto held = std::ranges::find(values_, join_path(mapping.path, other->key->name), &ResolvedSetting::key);
     return held == values_.end() ? mapping.node.find(other->key->name) != nullptr : other->suits(held->value);
   }
 
@@ -246,11 +249,11 @@ class Resolver {
 
   const Scenario& scenario_;
   const Records records_;
-  std::vector<Trait> values_;
+  std::vector<ResolvedSetting> values_;
 };
 
 }  // namespace
 
-std::vector<Trait> resolved_values(const Scenario& scenario) { return Resolver(scenario).values(); }
+std::vector<ResolvedSetting> resolved_values(const Scenario& scenario) { return Resolver(scenario).values(); }
 
 }  // namespace foretrain

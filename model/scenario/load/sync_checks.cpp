@@ -44,7 +44,7 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
     }
     return;
   }
-  fail_if(scenario, sync.every_micro_batch, "plan.sync.every_micro_batch",
+  fail_if(scenario, sync.sync_each_micro_batch, "plan.sync.sync_each_micro_batch",
           "a parameter server that is sent the gradients of each micro-batch",
           "false; a step's gradients are pushed after its last micro-batch");
   const std::int64_t machines = worker_gpus(plan, scenario.cluster) / scenario.cluster.gpus_per_node;
@@ -56,11 +56,11 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
 void check_compression(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
-  fail_if(scenario, sync.every_micro_batch && plan.zero == 2 && plan.zero_gradients == ZeroGradients::kept,
-          "plan.sync.every_micro_batch", "gradients that are kept until the last micro-batch, yet scattered",
+  fail_if(scenario, sync.sync_each_micro_batch && plan.zero == 2 && plan.zero_gradients == ZeroGradients::kept,
+          "plan.sync.sync_each_micro_batch", "gradients that are kept until the last micro-batch, yet scattered",
           "false, or plan.zero: { stage: 2, gradients: scattered }");
   if (synchronises_every_micro_batch(plan) && splits_backward(plan.schedule)) {
-    fail(scenario, divides_gradients(plan) ? "plan.zero" : "plan.sync.every_micro_batch",
+    fail(scenario, divides_gradients(plan) ? "plan.zero" : "plan.sync.sync_each_micro_batch",
          fmt::format("gradients that leave after every micro-batch, with {}", name(plan.schedule)),
          divides_gradients(plan) ? "{ stage: 2, gradients: kept }, or schedule: 1f1b" : "false, or schedule: 1f1b");
   }

@@ -84,7 +84,8 @@ void check_split(const Scenario& scenario) {
           "plan.sync.slow_workers, or a collective");
   if (synchronises_every_micro_batch(plan)) {
     fail(scenario, "plan.split", "a split with gradients that are synchronised after every micro-batch",
-         divides_gradients(plan) ? "plan.zero: { stage: 2, gradients: kept }" : "plan.sync.every_micro_batch: false");
+         divides_gradients(plan) ? "plan.zero: { stage: 2, gradients: kept }"
+                                 : "plan.sync.sync_each_micro_batch: false");
   }
 }
 

@@ -140,7 +140,7 @@ void check_training_plan(const MappingReader& keys, const TrainWorkload& train, 
   if (const auto sync = keys.find("sync")) check_sync(sync->mapping(keys::sync), plan.sync);
   // How experts' tokens travel, and what is launched between their counts, are questions to models that have some.
   if (train.model.has_experts()) return;
-  keys.refuse({"expert_dispatch", "expert_overlap", "graphed_parts"}, "the model has no experts",
+  keys.refuse({"expert_dispatch", "expert_comm_overlap", "graphed_parts"}, "the model has no experts",
               "a model with experts, or leave the key out");
 }
 

@@ -6,6 +6,7 @@
 #include <bitset>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/parallelism/plan.hpp"
+#include "model/scenario/accepted_names.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/keys/conditions.hpp"
@@ -32,7 +34,7 @@ constexpr std::string_view master_weights = "workload.train.master_weights";
 
 constexpr std::size_t most_settings = 100;
 
-/// A training as habits see it: what is stated of it so far, else what holds where nothing is.
+/// A training as settings see it: what is stated of it so far, else what holds where nothing is.
 struct Training {
   const YamlNode& document;
   const Cluster& cluster;
@@ -43,7 +45,7 @@ struct Training {
   std::bitset<most_settings> decided = {};  ///< in the order of keys::framework_keys()
 
   [[nodiscard]] keys::Situation situation() const { return {cluster, plan, &train}; }
-  /// The record that the key of a habit fills.
+  /// The record that the key of a setting fills.
   [[nodiscard]] void* record_of(const keys::Key& key) const {
     const std::pair<const void*, void*> records[] = {{&keys::type_of_record<Plan>, &plan},
                                                      {&keys::type_of_record<Sync>, &plan.sync},
@@ -52,7 +54,7 @@ struct Training {
     for (const auto& [type, record] : records) {
       if (key.member.record == type) return record;
     }
-    throw InternalError(fmt::format("the habit {} fills nothing", key.name));
+    throw InternalError(fmt::format("the setting {} fills nothing", key.name));
   }
 };
 
@@ -83,7 +85,7 @@ constexpr Condition conditions[] = {
     {"optimizer", [](const Training& one) { return name(one.train.optimizer); }},
     {"zero", [](const Training& one) { return std::string_view("0123").substr(at_index(one.plan.zero), 1); }}};
 
-/// `when:` of a habit or a refusal: words of which the training has one, for each condition that is stated.
+/// `when:` of a setting or a refusal: words of which the training has one, for each condition that is stated.
 using When = std::vector<std::pair<const Condition*, std::vector<std::string_view>>>;
 
 When read_when(const std::optional<Field>& field) {
@@ -110,12 +112,12 @@ bool holds(const When& when, const Training& training) {
   });
 }
 
-/// What a habit says of itself: of a size its number; of a word or a flag, that it holds. Throws ScenarioError for an
+/// What a setting says of itself: of a size its number; of a word or a flag, that it holds. Throws ScenarioError for an
 /// empty source.
-Constant habit_provenance(const std::string& key, const MappingReader& habit) {
-  const std::string& text = habit["value"].text();
-  Constant constant{key, 1.0, "", habit["kind"].choice<ConstantKind>(), habit["source"].text()};
-  if (trim(constant.source).empty()) habit.fail("source", "an empty source", "where the trainer says or does so");
+Constant setting_provenance(const std::string& key, const MappingReader& setting) {
+  const std::string& text = setting["value"].text();
+  Constant constant{key, 1.0, "", setting["kind"].choice<ConstantKind>(), setting["source"].text()};
+  if (trim(constant.source).empty()) setting.fail("source", "an empty source", "documentation or code of the framework");
   if (text.find_first_of("0123456789") == 0) {
     const NumberAndUnit parts = split_number_and_unit(text);
     constant.value = parts.number;
@@ -127,7 +129,7 @@ Constant habit_provenance(const std::string& key, const MappingReader& habit) {
 }
 
 /// A trainer's value for a key, and the trainings that have it.
-struct HabitValue {
+struct FrameworkValue {
   const keys::FrameworkKey* key;
   When when;
   Field value;  ///< a scalar
@@ -143,16 +145,17 @@ bool is_as_new(const keys::Key& key, const std::string& told) {
 /// A trainer's file as it was read. The session keeps all documents, so that a document's place tells it apart.
 struct TrainerFileKey {
   struct Read {
+    std::shared_ptr<const YamlNode> document;  ///< by our names
     MappingReader keys;
     std::string stem;
-    std::vector<HabitValue> habits;  ///< of one key the first that holds counts
+    std::vector<FrameworkValue> settings;  ///< of one key the first that holds counts
   };
   using Value = const Read;
   const YamlNode* document;
 
   bool operator==(const TrainerFileKey&) const = default;
   [[nodiscard]] std::uint64_t hash() const { return hash_of(reinterpret_cast<std::uintptr_t>(document)); }
-  [[nodiscard]] std::size_t bytes(const Read& read) const { return 1000 + 500 * read.habits.size(); }
+  [[nodiscard]] std::size_t bytes(const Read& read) const { return 1000 + 500 * read.settings.size(); }
 };
 using TrainerFile = Session::Pointer<TrainerFileKey>;
 
@@ -161,17 +164,19 @@ TrainerFile trainer_file(const Field& named) {
   const std::filesystem::path path = catalogue_file(Catalogue::trainer, named);
   const YamlNode& document = cached_yaml_file(path.string());
   return session().known(TrainerFileKey{&document}, [&] {
-    TrainerFileKey::Read file{Field(document, "").mapping(keys::trainer), path.stem().string(), {}};
-    if (file.keys["kind"].text() != "trainer") file.keys.fail("kind", "this file is no trainer", "kind: trainer");
-    const MappingReader habits = file.keys["habits"].mapping(keys::habits);
+    const auto renamed = std::make_shared<YamlNode>(document);
+    use_our_names_of_settings(*renamed);
+    TrainerFileKey::Read file{renamed, Field(*renamed, "").mapping(keys::trainer), path.stem().string(), {}};
+    if (file.keys["kind"].text() != "trainer") file.keys.fail("kind", "not a framework file", "kind: trainer");
+    const MappingReader settings = file.keys["settings"].mapping(keys::framework_settings);
     for (const keys::FrameworkKey& key : keys::framework_keys()) {
-      const auto stated = habits.find(key.name);
+      const auto stated = settings.find(key.name);
       if (!stated) continue;
       for (const Field& one : stated->is_mapping() ? std::vector{*stated} : stated->list()) {
-        const MappingReader keys = one.mapping(keys::habit);
-        const Constant provenance = habit_provenance(fmt::format("{}.{}", file.stem, key.name), keys);
-        file.habits.push_back({&key, read_when(keys.find("when")), Field(keys["value"].node(), key.name), provenance,
-                               is_as_new(*key.row, keys["value"].text())});
+        const MappingReader keys = one.mapping(keys::framework_setting);
+        const Constant provenance = setting_provenance(fmt::format("{}.{}", file.stem, key.name), keys);
+        file.settings.push_back({&key, read_when(keys.find("when")), Field(keys["value"].node(), key.name), provenance,
+                                 is_as_new(*key.row, keys["value"].text())});
       }
     }
     return file;
@@ -181,7 +186,7 @@ TrainerFile trainer_file(const Field& named) {
 /// One that comes with the program.
 TrainerFile own_file_of_trainer(const char* name) {
   const YamlNode written = yaml_scalar(name, {});
-  return trainer_file(Field(written, "plan.trainer"));
+  return trainer_file(Field(written, "plan.framework"));
 }
 
 /// What the trainer refuses to run, with its reason.
@@ -200,62 +205,62 @@ void check_refusals(const MappingReader& file, const Training& training) {
 }
 
 /// Adds what the trainer's file says of keys that nobody has decided yet.
-void add_habits(const TrainerFile& file, Trait::From from, Training& training) {
+void add_settings(const TrainerFile& file, ResolvedSetting::From from, Training& training) {
   const keys::FrameworkKey* told = nullptr;
-  for (const HabitValue& one : file->habits) {
+  for (const FrameworkValue& one : file->settings) {
     const keys::FrameworkKey& key = *one.key;
     if (told == &key || training.decided[number_of(key)] || !holds(one.when, training)) continue;
     told = &key;
     const bool means_something = key.row->framework->means_something(training.situation());
     if (!means_something && !key.row->framework->asked_of_all) continue;
     training.decided.set(number_of(key));
-    training.found.traits.push_back({key.name, one.value.text(), from, one.provenance.source});
+    training.found.settings.push_back({key.name, one.value.text(), from, one.provenance.source});
     // What ZeRO-2 would do is asked of plans with other levels, too.
     if (!means_something && key.name != "plan.zero.gradients") continue;
     if (!one.as_new) one.value.fill(*key.row, training.record_of(*key.row));
     training.states_master_weights |= key.name == master_weights;
-    if (!means_something || from != Trait::From::trainer) continue;
-    training.found.habits.push_back(one.provenance);
+    if (!means_something || from != ResolvedSetting::From::trainer) continue;
+    training.found.constants.push_back(one.provenance);
     training.found.where.emplace_back(key.name, one.value.where());
   }
 }
 
 /// Where the scenario states `kernels: fused`, it is short for all that the framework's file says that it fuses then
 /// (`fusions` on condition of kernels), and the rest is plain; for everything where the file says nothing.
-void expand_kernels(const TrainerFile& file, Trait::From from, Training& training) {
+void expand_kernels(const TrainerFile& file, ResolvedSetting::From from, Training& training) {
   constexpr std::string_view fusions = "workload.train.fusions";
   if (training.document.at("workload.train.kernels") == nullptr || training.document.at(fusions) != nullptr) return;
-  Trait trait{std::string(fusions), "", from, ""};
-  for (const HabitValue& one : file->habits) {
+  ResolvedSetting setting{std::string(fusions), "", from, ""};
+  for (const FrameworkValue& one : file->settings) {
     const bool of_kernels =
         std::ranges::any_of(one.when, [](const auto& stated) { return stated.first->key == "kernels"; });
     if (one.key->name != fusions || !of_kernels || !holds(one.when, training)) continue;
     one.value.fill(*one.key->row, training.record_of(*one.key->row));
     training.decided.set(number_of(*one.key));
-    trait.value += (trait.value.empty() ? "" : ", ") + one.value.text();
-    trait.source = one.provenance.source;
-    if (from != Trait::From::trainer) continue;
-    training.found.habits.push_back(one.provenance);
+    setting.value += (setting.value.empty() ? "" : ", ") + one.value.text();
+    setting.source = one.provenance.source;
+    if (from != ResolvedSetting::From::trainer) continue;
+    training.found.constants.push_back(one.provenance);
     training.found.where.emplace_back(one.key->name, one.value.where());
   }
-  if (trait.value.empty()) return;
-  training.train.code.kernels = KernelSet::plain;
-  training.found.traits.push_back(trait);
+  if (setting.value.empty()) return;
+  training.train.code.kernels = KernelSet::unfused;
+  training.found.settings.push_back(setting);
 }
 
 /// Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest.
 void add_own_code(Training& training) {
   if (training.document.at("workload.train.kernels") == nullptr) return;
   const TrainerFile file = own_file_of_trainer(own_code);
-  expand_kernels(file, Trait::From::assumed, training);
-  add_habits(file, Trait::From::assumed, training);
+  expand_kernels(file, ResolvedSetting::From::assumed, training);
+  add_settings(file, ResolvedSetting::From::assumed, training);
 }
 
 /// A part of the file of the scenario's trainer.
 std::optional<Field> part_of_trainer(const YamlNode& document, std::string_view part) {
-  const YamlNode* named = document.at("plan.trainer");
+  const YamlNode* named = document.at("plan.framework");
   if (named == nullptr) return std::nullopt;
-  return named_trainer(Field(*named, "plan.trainer")).find(part);
+  return named_trainer(Field(*named, "plan.framework")).find(part);
 }
 
 }  // namespace
@@ -266,27 +271,27 @@ Framework apply_framework(const YamlNode& document, const Cluster& cluster, Trai
   Training training{document, cluster, train, plan, document.at(master_weights) != nullptr};
   Framework& found = training.found;
   const std::vector<keys::FrameworkKey>& all = keys::framework_keys();
-  found.traits.reserve(all.size());
+  found.settings.reserve(all.size());
   const YamlNode* mapping = nullptr;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i == 0 || all[i].mapping != all[i - 1].mapping) mapping = document.at(all[i].mapping);
     const YamlEntry* entry = mapping == nullptr ? nullptr : mapping->find(all[i].row->name);
     if (entry == nullptr) continue;
-    found.traits.push_back({all[i].name, in_one_line(entry->value), Trait::From::scenario, ""});
+    found.settings.push_back({all[i].name, in_one_line(entry->value), ResolvedSetting::From::scenario, ""});
     training.decided.set(i);
   }
   found.name = default_trainer;
-  if (const YamlNode* named = document.at("plan.trainer")) {
-    std::vector<TrainerFile> files = {trainer_file(Field(*named, "plan.trainer"))};
+  if (const YamlNode* named = document.at("plan.framework")) {
+    std::vector<TrainerFile> files = {trainer_file(Field(*named, "plan.framework"))};
     found.name = files.front()->stem;
     if (const auto base = files.front()->keys.find("base")) files.push_back(trainer_file(*base));
-    for (const TrainerFile& file : files) expand_kernels(file, Trait::From::trainer, training);
-    for (const TrainerFile& file : files) add_habits(file, Trait::From::trainer, training);
+    for (const TrainerFile& file : files) expand_kernels(file, ResolvedSetting::From::trainer, training);
+    for (const TrainerFile& file : files) add_settings(file, ResolvedSetting::From::trainer, training);
     for (const TrainerFile& file : files) check_refusals(file->keys, training);
   } else if (keys::to_transformers_on_gpus.means_something(training.situation())) {
     add_own_code(training);
   }
-  add_habits(own_file_of_trainer(default_trainer), Trait::From::assumed, training);
+  add_settings(own_file_of_trainer(default_trainer), ResolvedSetting::From::assumed, training);
   return std::move(found);
 }
 
@@ -301,9 +306,9 @@ std::vector<Constant> add_learned_cluster(YamlNode& document) {
     const auto figure = figures.find(row.name);
     const std::string key = join_path("cluster", row.name);
     if (!figure || document.at(key) != nullptr) continue;
-    const MappingReader habit = figure->mapping(keys::habit);
-    apply_override(document, {key, habit["value"].text(), habit["value"].where()});
-    added.push_back(habit_provenance(key, habit));
+    const MappingReader setting = figure->mapping(keys::framework_setting);
+    apply_override(document, {key, setting["value"].text(), setting["value"].where()});
+    added.push_back(setting_provenance(key, setting));
   }
   return added;
 }

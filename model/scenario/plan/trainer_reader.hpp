@@ -1,9 +1,9 @@
 // scenarios/trainers/*.yaml: what a trainer (Megatron-LM, DistributedDataParallel, …) does unless it is told otherwise.
-// A file maps keys of a scenario to habits: `plan.sync.overlap: { value: false, when: { zero: [0, 1, 2] }, kind:
-// datasheet, source: "…" }`, or to a list of them for different trainings. `when` limits a habit to levels of
+// A file maps keys of a scenario to settings: `plan.sync.overlap: { value: false, when: { zero: [0, 1, 2] }, kind:
+// datasheet, source: "…" }`, or to a list of them for different trainings. `when` limits a setting to levels of
 // plan.zero, to formats, to plans with or without parameter servers (`servers: true`), adapters or gradients of weights
 // that are put off. `refuses` lists factors of a plan that the trainer does not run. What a trainer's file does not
-// say, `default_trainer`'s does. A file that `foretrain learn` wrote says, beside habits, what its runs taught of the
+// say, `default_trainer`'s does. A file that `foretrain learn` wrote says, beside settings, what its runs taught of the
 // cost models' constants and of the cluster that they ran on.
 #pragma once
 
@@ -26,25 +26,25 @@ namespace foretrain {
 /// none, or another kind of file.
 MappingReader named_trainer(const Field& name);
 
-/// Whose habits hold where nobody says otherwise: one file, the same for all formats, ZeRO stages and machines.
+/// Whose settings hold where nobody says otherwise: one file, the same for all formats, ZeRO stages and machines.
 inline constexpr const char* default_trainer = "well-tuned";
 inline constexpr const char* own_code = "own-code";  ///< kernels stated, no trainer named
 
 /// What a training's framework decides of what the scenario leaves out.
 struct Framework {
   std::string name;
-  std::vector<Trait> traits;     ///< stated, of the trainer and assumed, that the scenario's plan can have
-  std::vector<Constant> habits;  ///< what the trainer named by the scenario does, for its provenance
+  std::vector<ResolvedSetting> settings;  ///< stated, of the trainer and assumed, that the scenario's plan can have
+  std::vector<Constant> constants;        ///< what the trainer named by the scenario does, for its provenance
   std::vector<std::pair<std::string, SourcePosition>> where;  ///< the keys that these set, and where they are written
 
   /// Whether the scenario, its trainer or what is assumed says something of the key.
   [[nodiscard]] bool decides(std::string_view key) const {
-    return std::ranges::find(traits, key, &Trait::key) != traits.end();
+    return std::ranges::find(settings, key, &ResolvedSetting::key) != settings.end();
   }
 };
 
 /// Sets what the training and its plan leave out: as the trainer does that the scenario names, else as is assumed. Left
-/// out are habits that `when:` limits to other plans and those that mean nothing here. Throws ScenarioError, at the
+/// out are settings that `when:` limits to other plans and those that mean nothing here. Throws ScenarioError, at the
 /// trainer's file where that is to blame, for an unknown trainer, for a file that states what no trainer decides, and
 /// for a plan that the trainer refuses.
 Framework apply_framework(const YamlNode& document, const Cluster& cluster, TrainWorkload& train, Plan& plan);

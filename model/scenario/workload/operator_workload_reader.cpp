@@ -125,7 +125,7 @@ constexpr double master_size = 4.0;
 constexpr IntegerRange parameter_counts{1, 1'000'000'000'000};
 
 /// Over each row, by 128 threads (PyTorch, ATen/native/cuda/layer_norm_kernel.cu, vectorized_layer_norm_kernel and
-/// layer_norm_grad_input_kernel). Forward reads x for its statistics and again for y; backward reads x and dy for two
+/// layer_norm_grad_input_kernel). Forward reads x for its statistics and again for y. Backward reads x and dy for two
 /// sums and again for dx, then a second kernel reads both for the gradients of scale and shift. Forward, some 30
 /// instructions (cuWelfordOnlineSum divides) for each of four numbers that a thread takes at a time, and 1,000 for the
 /// reductions of four warps (cuWelfordCombine): kernels of steps on H100 and H200 with rows of 768 to 2,048 (24
@@ -144,7 +144,7 @@ Operator read_layer_norm(const Field& field) {
 }
 
 /// Over each row. Forward reads x and writes y; backward reads y and dy and writes dx. PyTorch
-/// (ATen/native/cuda/SoftMax.cu, host_softmax) gives rows of at most 1,024 numbers to a warp, which keeps them; longer
+/// (ATen/native/cuda/SoftMax.cu, host_softmax) gives rows of at most 1,024 numbers to a warp, which keeps them. Longer
 /// ones to up to 512 threads (SoftMax_getBlockSize; half as many as read 16 bytes each), which read x for its maximum,
 /// its sum and y, or y and dy for a sum and dx. Two reductions over a block take some 400 instructions of each warp,
 /// exponentials 15 a number.

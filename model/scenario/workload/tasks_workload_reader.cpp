@@ -5,8 +5,8 @@
 //         2 ms }, synchronize, { kind: forward, model: mlp-d2l, batch: 1, precision: fp32, execution (=
 //         plan.execution) } and the same with forward_backward, { kind: item, from: gpu0 } (one number, waited for),
 //         { kind: print, from: gpu0, size: 4 MB }
-//   after: an id or a list of ids, of tasks further up
-//   enqueued_by: cpu or cpu<s>, for what runs on a GPU: a host thread launches it; calls of models need one (= cpu)
+//   after. An id or a list of ids, of tasks further up
+//   enqueued_by: cpu or cpu<s>, for what runs on a GPU: a host thread launches it. Calls of models need one (= cpu)
 //   { loop: 10, tasks: [ … ] } runs its tasks in turn, ten times
 #include <fmt/format.h>
 

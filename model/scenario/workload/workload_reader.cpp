@@ -50,16 +50,17 @@ AttentionKind usual_attention(const Cluster& cluster, const ModelConfig& model) 
 
 TrainerCode read_trainer_code(const MappingReader& train, const ModelConfig& model, const Cluster& cluster) {
   if (std::holds_alternative<NetworkConfig>(model.shape)) {
-    train.refuse({"kernels", "joined_projections", "native_attention", "context_pieces", "narrow_gathers",
-                  "keep_gathered", "gather_logits", "shifted_logits", "loss_in_place", "waiting_tensors"},
-                 fmt::format("{} is a network of layers, each with its own kernels", model.name),
-                 "a transformer, or leave the key out");
+    train.refuse(
+        {"kernels", "fused_qkv", "native_attention", "context_sharding", "fp8_all_gather", "keep_gathered_inputs",
+         "gather_logits", "shifted_logits", "inplace_cross_entropy", "pending_stream_buffers"},
+        fmt::format("{} is a network of layers, each with its own kernels", model.name),
+        "a transformer, or leave the key out");
   } else {
     train.refuse({"memory_format"}, fmt::format("{} is no network of layers", model.name),
                  "a network of layers, or leave the key out");
   }
   TrainerCode code;
-  code.kernels = cluster.node.gpu.processor ? KernelSet::plain : KernelSet::fused;
+  code.kernels = cluster.node.gpu.processor ? KernelSet::unfused : KernelSet::fused;
   train.fill(code);
   complete_code(code);
   return code;

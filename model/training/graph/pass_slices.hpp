@@ -16,7 +16,7 @@ struct PassSlice {
 };
 
 /// A pass in slices; none where it has no layers. Collectives between kernels are evenly spread over a layer's
-/// pass. The work of slices that nothing is beside is scaled so that all adds up to the pass's: those that hide a
+/// pass. The work of slices that nothing is beside is scaled so that all adds up to the pass's. Those that hide a
 /// collective hide as much of it as its price says. Where all hide something, all are scaled. The last slice is what
 /// the pass's dispatch and its copies take longer.
 std::vector<PassSlice> slices_of(const PassCost& pass_cost);

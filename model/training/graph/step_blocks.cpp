@@ -20,15 +20,10 @@ const char* name_inside_layers(GroupKind kind) {
 }  // namespace
 
 StepBlocks::StepBlocks(const Step& step)
-    : shape{static_cast<int>(step.schedule),
-            step.interleave,
-            step.micro_batches,
-            step.overlap,
-            step.every_micro_batch,
-            step.gather_overlap,
-            step.blocking_messages,
-            step.checkpoint.has_value(),
-            step.slowest_replica > Seconds(0.0)} {
+    : shape{
+          static_cast<int>(step.schedule),    step.interleave,     step.micro_batches,     step.overlap,
+          step.sync_each_micro_batch,         step.gather_overlap, step.blocking_messages, step.checkpoint.has_value(),
+          step.slowest_replica > Seconds(0.0)} {
   shape.push_back(std::ssize(step.rank_classes));
   for (const Step::RankClass& rank_class : step.rank_classes) {
     note(std::array{rank_class.stage, rank_class.first_rank, rank_class.missing_micro_batches,

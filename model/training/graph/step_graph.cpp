@@ -245,7 +245,7 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
   } else if (!pass.backward() && weights_awaited_[at_index(stage)][at_index(pass.chunk)]) {
     done = add_first_forward(stage, pass, std::move(after));
     weights_awaited_[at_index(stage)][at_index(pass.chunk)] = false;
-  } else if (pass.makes_weight_gradients() && (last ? step_.overlap : step_.every_micro_batch)) {
+  } else if (pass.makes_weight_gradients() && (last ? step_.overlap : step_.sync_each_micro_batch)) {
     done = add_synchronised_backward(stage, pass, std::move(after));
   } else {
     done = add_work(stage, pass, std::move(after),

@@ -53,7 +53,7 @@ class StepGraphBuilder {
   [[nodiscard]] std::string stream_name(std::size_t rank_class) const;
   void add_streams();
 
-  /// The same transfer of all rank classes of a stage, or of more rank classes from its first one on: a task for each
+  /// The same transfer of all rank classes of a stage, or of more rank classes from its first one on. A task for each
   /// of its parts, after what their rank classes wait for.
   PerClass add_transfer(int stage, int transfer, Traffic traffic, const AfterPerClass& after, int micro_batch = -1);
   using Work = StepBlocks::Work;

@@ -70,7 +70,7 @@ ClassTasks tasks_of(const StepGraph& graph, std::size_t rank_class) {
     if (!on_host && resource.kind != Resource::Kind::device_stream) continue;
     const Block& block = graph.graph.block_of(task);
     const bool of_all = block.category == Category::communication;
-    if (!of_all && !std::cmp_equal(resource.lane, rank_class)) continue;
+    if (!of_all && !std::cmp_equal(resource.rank_class, rank_class)) continue;
     const bool on_stream = graph.graph.tasks()[at_index(task)].resource == graph.compute[rank_class];
     if (!of_all && (on_host || on_stream)) {
       found.works.push_back(task);

@@ -66,7 +66,7 @@ struct TimeUse {
 };
 
 /// Where the step's time goes, as the sum of what the tasks of the rank class with the most work were and what lies
-/// between them; adds up to step_time(step, end, loader), where `end` is the execution's or later by what chance adds.
+/// between them. Adds up to step_time(step, end, loader), where `end` is the execution's or later by what chance adds.
 ///
 /// Pipeline bubble: what the rank class would be idle before the last backward pass if messages took no time. What it
 /// is idle beside is exposed communication: of the transfer that is in progress, or of several equally, else waiting

@@ -18,7 +18,7 @@ namespace foretrain {
 ///
 /// What several devices share multiplies their own factors: a node's and a rack's, lognormal of mean 1 as well (GPUs of
 /// a node and of a cabinet vary together with its cooling: Sinha et al., "Not all GPUs are created equal", SC 2022). A
-/// device that is throttled takes 1 ÷ speed as long through the whole step, and minutes last for many steps: each step
+/// device that is throttled takes 1 ÷ speed as long through the whole step, and minutes last for many steps. Each step
 /// drawn is another moment of the training, in which the number of throttled devices is binomial, so that their mean is
 /// what throttling costs the training. The numbers are spread evenly over the steps drawn: how rarely any device is
 /// throttled is then right to one part in as many.

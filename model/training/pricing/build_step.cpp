@@ -22,7 +22,7 @@ namespace {
 /// Replicas with more or longer samples finish later, and the others wait for them: once a step, or under ZeRO-3 at
 /// every layer, so that each micro-batch takes as long as its slowest.
 Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& model) {
-  const int together = plan.zero == 3 || step.every_micro_batch ? 1 : step.micro_batches;
+  const int together = plan.zero == 3 || step.sync_each_micro_batch ? 1 : step.micro_batches;
   const double excess = slowest_replica(model.variation, together, plan.data) - 1.0;
   Seconds longest;
   for (const Step::RankClass& rank_class : step.rank_classes) {
@@ -77,7 +77,7 @@ class RankClassBuilder {
       add({rank_class.stage, static_cast<int>(step_.rank_classes.size()), rank_class.speed}, rank_class);
     }
     for (int chunk = 0; chunk < kinds_.front().chunks.placement().chunks(); ++chunk) {
-      for (int stage = 0; stage < plan_.pipeline; ++stage) add_hop(stage, chunk);
+      for (int stage = 0; stage < plan_.pipeline; ++stage) add_pipeline_p2p(stage, chunk);
     }
     const std::vector<std::vector<int>> lockstep_classes = transfers_.lockstep_classes(step_.rank_classes.size());
     for (std::size_t rank_class = 0; rank_class < lockstep_classes.size(); ++rank_class)
@@ -180,7 +180,7 @@ class RankClassBuilder {
     rank_class.optimizer.exposed = exchanges_alone(step_, rank_class, plan_);
   }
 
-  void add_hop(int stage, int chunk) {
+  void add_pipeline_p2p(int stage, int chunk) {
     int there = -1, back = -1;
     const ChunkPlacement& placement = kinds_.front().chunks.placement();
     const std::optional<ChunkPlacement::Place> next = placement.next(stage, chunk);
@@ -261,7 +261,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.blocking_messages = plan.pipeline_messages == PipelineMessages::blocking;
   step.overlap = plan.sync.overlap;
   step.gather_overlap = plan.sync.gather_overlap && (plan.zero == 1 || plan.zero == 2);
-  step.every_micro_batch = synchronises_every_micro_batch(plan);
+  step.sync_each_micro_batch = synchronises_every_micro_batch(plan);
   const bool all_seen = recipes == Recipes::kept || inside == InsideLayers::seen || symmetry == Symmetry::ignored;
   RankClassBuilder builder(scenario, train, model, topology, step, recipes,
                            all_seen ? Extent::whole : Extent::few_nodes);

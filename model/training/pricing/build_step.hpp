@@ -1,7 +1,7 @@
 // What layers take, and the step that they make. In: a scenario, its model, the topology. Out: a Step with all its
 // blocks priced.
 //
-// A layer is priced once for each rank class (layer_cost.hpp), its collectives beside or between its kernels; layers
+// A layer is priced once for each rank class (layer_cost.hpp), its collectives beside or between its kernels. Layers
 // are added up to a chunk's passes (chunk_builder.hpp), and what is synchronised beside or behind them is noted
 // (gradient_sync.hpp). A search has the passes of many plans alone (pass_steps.hpp). Invariant: nothing here knows how
 // many micro-batches there are, nor when anything begins.

@@ -42,9 +42,9 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
   const UpdatePasses passes = update_passes(train.optimizer);
   const bool clips = train.code.clip_gradients;
   const double unscaled = !fused && train.precision == Precision::fp16 ? gradient : 0.0;
-  const double averaged = plan.sync.copied && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
+  const double averaged = plan.sync.separate_bucket_buffers && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
   const double clipping = clips ? 2.0 * gradient : 0.0;
-  const double copy = weight < 4.0 && !train.code.cast_weights ? weight : 0.0;
+  const double copy = weight < 4.0 && !train.code.cache_cast_weights ? weight : 0.0;
   const double before = unscaled + averaged;
   const double read = (fused ? gradient + 4.0 + states : 4.0 * passes.separate_read) + clipping + before;
   const double written =

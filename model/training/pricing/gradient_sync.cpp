@@ -142,7 +142,7 @@ Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
 /// Some trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
 /// Horovod's fusion buffer); with others the backward pass writes there.
 std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
-  if (!scenario_.plan.sync.copied) return {};
+  if (!scenario_.plan.sync.separate_bucket_buffers) return {};
   const Streaming copy{StreamingKind::elementwise, gradients, gradients, Flops(0.0), false};
   return {{"copy into bucket", copy, Precision::fp32, 1}};
 }
@@ -283,10 +283,10 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
   }
 }
 
-/// FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
+/// FSDP keeps a unit's weights in one flat buffer. The backward pass concatenates the gradients of its views and
 /// divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
 Seconds GradientSync::concat_time(double parameters) const {
-  if (!scenario_.plan.sync.copied) return Seconds(0.0);
+  if (!scenario_.plan.sync.separate_bucket_buffers) return Seconds(0.0);
   const Bytes pass = weight_ * parameters;
   const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
   return pricer_.kernels(

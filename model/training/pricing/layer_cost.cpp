@@ -72,17 +72,17 @@ LayerCost operator*(const LayerCost& cost, double n) {
   return {cost.forward * n, cost.recompute * n, cost.backward * n};
 }
 
-std::array<std::vector<Operator>, 3> counted_stretches(const Layer& layer) {
-  std::array<std::vector<Operator>, 3> stretches;
+std::array<std::vector<Operator>, 3> operators_around_counts(const Layer& layer) {
+  std::array<std::vector<Operator>, 3> parts;
   const auto is_of = [](LayerPart part) { return [part](const Operator& op) { return op.part == part; }; };
   const auto routed = std::find_if(layer.forward.rbegin(), layer.forward.rend(), is_of(LayerPart::router)).base();
   const auto experts = std::find_if(routed, layer.forward.end(), is_of(LayerPart::experts));
   const auto back = std::find_if_not(experts, layer.forward.end(), is_of(LayerPart::experts));
-  stretches[0].assign(routed, experts);
-  stretches[1].assign(experts, back);
-  stretches[2].assign(back, layer.forward.end());
-  stretches[2].insert(stretches[2].end(), layer.forward.begin(), routed);
-  return stretches;
+  parts[0].assign(routed, experts);
+  parts[1].assign(experts, back);
+  parts[2].assign(back, layer.forward.end());
+  parts[2].insert(parts[2].end(), layer.forward.begin(), routed);
+  return parts;
 }
 
 Seconds idle_behind_counts(const CountedPass& pass, Seconds exchanges, const HostConstants& constants) {
@@ -107,7 +107,7 @@ namespace {
 
 /// What kernels take longer in a step than alone: those that wait for each other in every step are as slow as the
 /// slowest device.
-double stretch_of(const Scenario& scenario, const TrainWorkload& train) {
+double kernel_slowdown_of(const Scenario& scenario, const TrainWorkload& train) {
   const StepConstants& constants = scenario.calibration.step;
   const double own = constants.kernel_stretch * train.kernel_slowdown;
   if (!scenario.plan.sync.waits_for_slowest()) return own;
@@ -126,7 +126,7 @@ LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, R
     : scenario_(scenario),
       train_(train),
       recipes_(recipes),
-      slowdown_(stretch_of(scenario, train)),
+      slowdown_(kernel_slowdown_of(scenario, train)),
       framework_overhead_(framework_overhead(scenario.plan, scenario.cluster, train)),
       gpu_(gpu_in_step(scenario.cluster.node.gpu, scenario.calibration.step)) {}
 
@@ -171,9 +171,9 @@ Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
 
 CountedPass LayerPricer::counted_pass(const Layer& layer) const {
   CountedPass pass;
-  const std::array<std::vector<Operator>, 3> stretches = counted_stretches(layer);
-  for (std::size_t i = 0; i < stretches.size(); ++i) {
-    const LayerPassCost cost = cost_of(stretches[i], around_launches(layer));
+  const std::array<std::vector<Operator>, 3> parts = operators_around_counts(layer);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const LayerPassCost cost = cost_of(parts[i], around_launches(layer));
     pass[i] = {cost.dispatch, cost.kernels};
   }
   return pass;
@@ -184,7 +184,7 @@ CountedPass LayerPricer::counted_pass(const Layer& layer) const {
 /// FSDP1's parameters are views of the gathered buffer. What becomes of gradients: GradientSync::add_sharded_units.
 std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backward) const {
   const Plan& plan = scenario_.plan;
-  if (plan.zero != 3 || !plan.sync.copied || shards_of(plan) == 1) return {};
+  if (plan.zero != 3 || !plan.sync.separate_bucket_buffers || shards_of(plan) == 1) return {};
   if (backward && !plan.reshard_after_forward) return {};
   const Precision precision = storage_precision(train_.precision);
   const Bytes weights = bytes_per_element(precision) * layer.held();
@@ -203,7 +203,7 @@ std::vector<Operator> LayerPricer::gradient_sums(const Layer& layer) const {
   const int passes = micro_batches(train_, plan);
   using enum Sync::Accumulation;
   if (plan.sync.accumulation == fused || passes == 1 || !(layer.parameters > 0.0)) return {};
-  const bool of_fp32 = train_.code.cast_weights || plan.zero == 3;
+  const bool of_fp32 = train_.code.cache_cast_weights || plan.zero == 3;
   const Precision format = of_fp32 ? Precision::fp32 : storage_precision(train_.precision);
   const Bytes own = bytes_per_element(format), sum = std::max(own, bytes_per_element(plan.sync.gradient_precision));
   const bool clips = plan.sync.accumulation == clipped;
@@ -387,7 +387,7 @@ LayerCost LayerPricer::on_class(LayerCost cost, const LayerCalls& calls, double 
   hide(calls.recompute, cost.recompute);
   // Another micro-batch's kernels fill the queue where they hide the exchanges.
   if (cost.counted && !hides_exchanges(scenario_.plan)) {
-    for (LaunchTotals& stretch : *cost.counted) stretch.device /= speed;
+    for (LaunchTotals& part : *cost.counted) part.device /= speed;
     cost.forward.host = idle_behind_counts(*cost.counted, cost.forward.exposed, scenario_.calibration.host);
     if (cost.counted_again) cost.recompute.host = cost.forward.host;
   }

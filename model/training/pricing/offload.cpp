@@ -66,7 +66,7 @@ double update_traffic(const TrainWorkload& train) {
   const double weight = bytes_per_element(storage_precision(train.precision)).value();
   const double own = (fp32 + 2.0 * (fp32 + states)) * (train.code.fused_optimizer ? 1.0 : unfused);
   const double scaled = train.code.clip_gradients || train.precision == Precision::fp16 ? 2.0 * fp32 : 0.0;
-  const double shortened = weight < fp32 && !train.code.cast_weights ? fp32 + 2.0 * weight : 0.0;
+  const double shortened = weight < fp32 && !train.code.cache_cast_weights ? fp32 + 2.0 * weight : 0.0;
   return own + scaled + shortened;
 }
 

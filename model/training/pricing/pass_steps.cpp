@@ -21,7 +21,7 @@ PassSteps::Key PassSteps::key_of(const Model& model) const {
           .recompute = std::get<TrainWorkload>(scenario_.workload).recompute,
           .dispatch = plan.expert_dispatch,
           .sharded = sharded,
-          .copied = sharded && plan.sync.copied,
+          .copied = sharded && plan.sync.separate_bucket_buffers,
           .gathered_again = sharded && plan.reshard_after_forward,
           .accumulation = plan.sync.accumulation,
           .divides_gradients = divides_gradients(plan),

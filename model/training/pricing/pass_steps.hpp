@@ -15,8 +15,8 @@ class PassSteps {
   /// `scenario`: whose plan and training may change from one step to the next, but not where ranks lie.
   PassSteps(const Scenario& scenario, const Topology& topology);
 
-  /// The step of the scenario as it is now: a rank class for each stage, its layers priced on the ranks of the first,
-  /// their collectives by what no group of any stage takes less than: no pass takes longer than in the step itself, and
+  /// The step of the scenario as it is now. A rank class for each stage, its layers priced on the ranks of the first,
+  /// their collectives by what no group of any stage takes less than. No pass takes longer than in the step itself, and
   /// no update. `model`: the scenario's, the same object for the same model.
   [[nodiscard]] Step step(const Model& model);
   /// Kernels of all layers' passes, with a micro-batch.

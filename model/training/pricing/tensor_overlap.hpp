@@ -1,9 +1,9 @@
 // Collectives of tensor parallelism in chunks behind the products that they belong to (key plan.tensor_overlap).
 //
 // An all-gather before a product brings one rank's rows after the other, and the product of those that are there runs
-// then. A reduce-scatter behind a product sends the rows that are done. With n ranks there are n chunks: a rank's
+// then. A reduce-scatter behind a product sends the rows that are done. With n ranks there are n chunks. A rank's
 // own rows need no gathering, and those that it keeps no sending, so that the collective runs beside n − 1 of the
-// product's chunks: it takes max(collective, product · (n − 1) / n) + product / n instead of the sum. Chunks are
+// product's chunks. It takes max(collective, product · (n − 1) / n) + product / n instead of the sum. Chunks are
 // products of their own, of an nth of the rows: tiles of each fill waves by themselves, and each starts and drains.
 // What sends takes multiprocessors from them as any collective does beside kernels. In the backward pass the gradients
 // of inputs are scattered behind the weights' gradients, a whole product of the same size; here it is taken from the

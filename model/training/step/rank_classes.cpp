@@ -107,7 +107,7 @@ class ClusterGraph {
     return groups_.at(same_grouping_.at(grouping));
   }
   [[nodiscard]] Vertex vertex_of(int rank) const { return static_cast<Vertex>(at_index(rank) % ranks_); }
-  /// Whether a stage's classes are read off this graph, of which `class_of` is the partition: each stage and each part
+  /// Whether a stage's classes are read off this graph, of which `class_of` is the partition. Each stage and each part
   /// of a transfer is one class, and no flow crosses host memory, whose cards depend on the node.
   [[nodiscard]] bool stands_for_stages(const std::vector<std::int32_t>& class_of) const {
     const auto classes = [&](const auto& vertices) {

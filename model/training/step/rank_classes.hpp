@@ -1,6 +1,6 @@
 // Ranks that behave alike, of which the simulation needs one.
 //
-// Ranks, the groups they work in, the groups' flows and the links that these cross are vertices of a graph: a rank is
+// Ranks, the groups they work in, the groups' flows and the links that these cross are vertices of a graph. A rank is
 // joined to its groups, a group to its flows, a flow to its links. In the coarsest equitable partition of that graph
 // (equitable_partition.hpp) every rank of a class has groups of the same classes, every flow of a class crosses equally
 // many links of each class, and every link of a class is shared by equally many flows of each class. Ranks of a class

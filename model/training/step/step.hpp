@@ -226,10 +226,10 @@ struct Step {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int interleave = 1;
   int micro_batches = 1;
-  bool blocking_messages = false;  ///< between stages: the sender's next pass waits for their arrival
-  bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
-  bool every_micro_batch = false;  ///< every micro-batch's gradients are; not where backward passes have two parts
-  bool gather_overlap = false;     ///< the step before leaves its gathers to this one's first forward passes
+  bool blocking_messages = false;      ///< between stages: the sender's next pass waits for their arrival
+  bool overlap = true;                 ///< gradients are synchronised beside the backward pass; else after it
+  bool sync_each_micro_batch = false;  ///< every micro-batch's gradients are; not where backward passes have two parts
+  bool gather_overlap = false;         ///< the step before leaves its gathers to this one's first forward passes
   std::vector<Transfer> transfers;
   /// By chunk and stage (p2p_index()): what the chunk's forward pass sends on, and what comes back. None where the next
   /// chunk is on the same stage.

@@ -22,7 +22,7 @@ bool all_fare_alike(const Scenario& scenario, const Topology& topology) {
          scenario.jobs.empty() && !cluster.jitter && !scenario.plan.split && !train.checkpoint;
 }
 
-/// How many data-parallel replicas send and receive as all do: those of three nodes of each stage, or three of several
+/// How many data-parallel replicas send and receive as all do. Those of three nodes of each stage, or three of several
 /// nodes each, where gradients pass round all of a stage's nodes; else all.
 int replicas_that_stand_for_all(const Scenario& scenario, const Topology& topology) {
   const Plan& plan = scenario.plan;

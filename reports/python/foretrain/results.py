@@ -167,7 +167,7 @@ class Stack(Answer):
 
     @property
     def text(self) -> str:
-        """The file that ``plan.trainer`` and ``--stack`` take, YAML."""
+        """The file that ``plan.framework`` and ``--stack`` take, YAML."""
         text: str = self._values["stack"]
         return text
 

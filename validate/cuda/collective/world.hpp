@@ -1,4 +1,4 @@
-// The processes that measure together, one per GPU. Rank 0 leads and writes; what it decides it tells the others: over
+// The processes that measure together, one per GPU. Rank 0 leads and writes. What it decides it tells the others: over
 // MPI where mpirun or srun started them, in shared memory where measure_command.cpp copied itself for each GPU of this
 // machine.
 #pragma once

@@ -114,7 +114,7 @@ int device_attribute(cudaDeviceAttr which, int device);
 /// Bytes of the current device's second cache.
 std::size_t l2_bytes();
 /// How many sets of operands of so many bytes a rotation takes: as many as exceed the L2 several times over, so that
-/// none of them is found there; where 64 are too few for that, as many as lie there all the time. At least 1.
+/// none of them is found there. Where 64 are too few for that, as many as lie there all the time. At least 1.
 int rotation_for(std::size_t bytes_per_turn);
 /// Whether operands of this rotation come from the device's memory; else from the L2.
 bool is_cold(std::size_t bytes_per_turn, int rotation);

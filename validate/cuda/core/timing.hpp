@@ -24,15 +24,15 @@ using Launch = std::function<void(cudaStream_t stream, int turn)>;
 /// Seconds per launch, launched back to back: one value is the time of a batch between two events over its number of
 /// launches. Batches are long enough (at least `least_batch`) that the events' resolution of half a microsecond is
 /// below a thousandth, and no longer than the stream's queue of launches. The device is kept busy until the host has
-/// handed a batch over, so that short kernels are not timed by their launches (as nvbench's blocking kernel does);
-/// where the host cannot get ahead, the result's note says so (host_bound_note). `kernels`: of one launch.
+/// handed a batch over, so that short kernels are not timed by their launches (as nvbench's blocking kernel does).
+/// Where the host cannot get ahead, the result's note says so (host_bound_note). `kernels`: of one launch.
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule,
                     Seconds least_batch = Seconds(2e-3), int kernels = 1);
 
 /// The same for so long, `budget`, that the board finds the clocks that its power allows: only the second half counts.
 Sampled time_sustained(const Stream& stream, const Launch& launch, Seconds budget, int kernels);
 
-/// Seconds of a launch that finds nothing of its operands in the L2, which is overwritten before each: the median of a
+/// Seconds of a launch that finds nothing of its operands in the L2, which is overwritten before each. The median of a
 /// few, less what the events around it take with nothing between them.
 Seconds time_flushed(const Stream& stream, const Launch& launch);
 

@@ -16,7 +16,7 @@ struct AccessGrid {
 };
 AccessGrid access_grid();
 
-/// Reads `count` elements of `element` bytes (4 or 16) `passes` times: a block always its own part of the data, which
+/// Reads `count` elements of `element` bytes (4 or 16) `passes` times. A block always its own part of the data, which
 /// may stay in its multiprocessor's L1, or with `rotated` the part of another block each time, which may stay in the L2
 /// only. `folded` gets the exclusive or of each warp's words, grid.warps() of them.
 void launch_read(const AccessGrid& grid, const void* data, std::size_t count, int element, int passes, bool rotated,

@@ -21,7 +21,7 @@ enum class Use {
 };
 
 /// Operators read the buffers that those before them read, in turn, once `limit` bytes are allocated, and write those
-/// that they wrote: a step's operators then need little more than the largest of them, and still meet operands that
+/// that they wrote. A step's operators then need little more than the largest of them, and still meet operands that
 /// have left the L2, but for what the kernel right before them wrote where they read that (`handed`), as the model has
 /// it of streaming operators. No result is ever an input of a product: products of products would be infinite after a
 /// few steps, and arithmetic on such numbers takes less power than on others. Operators that may run at once (on

@@ -11,7 +11,7 @@ namespace foretrain::gpu {
 
 /// `fields` are the keys of `workload.operator` for this kind (model/scenario/workload/operator_workload_reader.cpp),
 /// without `kind`. Beside the kinds of a scenario there is `traffic` { read, written, flops (= 0), pattern, precision
-/// }, in bytes and operations: a kernel that moves so much, for what a task graph knows by its traffic and its pattern
+/// }, in bytes and operations. A kernel that moves so much, for what a task graph knows by its traffic and its pattern
 /// (elementwise, reduction, gather, optimizer) alone.
 struct OperatorSpec {
   std::string kind;

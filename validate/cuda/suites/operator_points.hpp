@@ -26,7 +26,7 @@ class PointList {
  public:
   /// A point that is there already becomes quick if this one is, and keeps its family.
   void add(OperatorSpec spec, const std::string& family, bool quick = false, bool sustained = false);
-  /// Quick points first, as they were added; then the rest in an order of chance that is always the same (the hashes of
+  /// Quick points first, as they were added. Then the rest in an order of chance that is always the same (the hashes of
   /// their names), so that a run whose time does not do for all has measured something of everything.
   [[nodiscard]] std::vector<OperatorPoint> finish() const;
 

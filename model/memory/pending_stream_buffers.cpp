@@ -1,4 +1,4 @@
-#include "model/memory/waiting_tensors.hpp"
+#include "model/memory/pending_stream_buffers.hpp"
 
 #include <algorithm>
 
@@ -27,15 +27,15 @@ double device_over_host(const Scenario& scenario, const TrainWorkload& train, co
 
 }  // namespace
 
-Bytes waiting_tensors(const Scenario& scenario, const TrainWorkload& train, const Layer& block) {
+Bytes pending_stream_buffers(const Scenario& scenario, const TrainWorkload& train, const Layer& block) {
   const Plan& plan = scenario.plan;
-  if (plan.tensor == 1 || !(train.waiting_tensors > 0.0)) return Bytes(0.0);
+  if (plan.tensor == 1 || !(train.pending_stream_buffers > 0.0)) return Bytes(0.0);
   double share = micro_batches(train, plan) > plan.pipeline ? 1.0 : without_backward;
   if (plan.pipeline > 1) {
     const double ahead = std::clamp(device_over_host(scenario, train, block) - 0.5, 0.0, 1.0);
     share = std::max(share * ahead, std::min((plan.pipeline - 1.0) / (long_pipeline - 1.0), 1.0));
   }
-  return block.output * (train.waiting_tensors * share);
+  return block.output * (train.pending_stream_buffers * share);
 }
 
 }  // namespace foretrain

@@ -9,13 +9,13 @@ namespace foretrain {
 /// PyTorch's allocator gives a block that a collective used to others once the collective is over on the GPU (c10d,
 /// ProcessGroupNCCL: recordStream). The host frees what tensor ranks gathered, and what they are about to scatter, as
 /// far ahead of the GPU as the queue of launches is long: of whole hidden states, a number that is the trainer's
-/// (key waiting_tensors) and not the model's.
+/// (key pending_stream_buffers) and not the model's.
 ///
 /// The host gets as far ahead where its GPU is slower: where a block's pass takes the device longer than the trainer's
 /// code takes the host. Without pipelines it always does, between one step's end and the next; in pipelines also while
 /// GPUs wait for other stages, the longer the more there are (with 8 and more always). Where no forward pass follows a
 /// backward pass it gets less far: at most one micro-batch a stage. The shares are fitted to the 489 plans of
 /// cases_nanotron_h100.csv together (assumption elsewhere).
-Bytes waiting_tensors(const Scenario& scenario, const TrainWorkload& train, const Layer& block);
+Bytes pending_stream_buffers(const Scenario& scenario, const TrainWorkload& train, const Layer& block);
 
 }  // namespace foretrain
