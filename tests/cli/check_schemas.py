@@ -24,7 +24,7 @@ WRONG = {
     "hardware": "kind: gpu\nmemory: 80 apples",
     "model": "family: lama\nlayers: 2",
     "calibration": "kind: calibration\nconstants: []",
-    "trainer": "kind: trainer\nhabits: { plan.tensr: { value: 1 } }",
+    "trainer": "kind: trainer\nsettings: { plan.tensr: { value: 1 } }",
 }
 
 
