@@ -16,7 +16,7 @@ namespace {
 
 constexpr double nine_of_ten = 1.6449;  // standard normal: 0.9 lies within
 
-double log_time(const Scenario& scenario) { return std::log(estimate(scenario).time().value()); }
+double log_time(const Scenario& scenario) { return std::log(estimated_time(scenario).value()); }
 
 /// Slopes of ln T by each constant, from one standard error towards the side that has room.
 std::vector<double> slopes(const Scenario& scenario) {

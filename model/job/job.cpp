@@ -121,4 +121,10 @@ Result estimate(const Scenario& scenario) {
   return result;
 }
 
+Seconds estimated_time(const Scenario& scenario) {
+  const ReadScope reading;
+  const std::optional<Seconds> of_graph = uses_store(scenario) ? std::nullopt : time_of_graph(scenario);
+  return of_graph ? *of_graph : estimate(scenario).time();
+}
+
 }  // namespace foretrain

@@ -74,5 +74,7 @@ std::vector<Constant> provenance_of(const Scenario& scenario);
 
 /// The numbers of the graph over an uncontended network.
 Result estimate(const Scenario& scenario);
+/// Their time, sooner where a training step's graph alone says it.
+Seconds estimated_time(const Scenario& scenario);
 
 }  // namespace foretrain

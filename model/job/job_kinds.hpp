@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/job/job.hpp"
@@ -13,7 +14,10 @@ namespace foretrain {
 
 /// A training step whose gradients are synchronised by collectives (job_train.cpp).
 std::unique_ptr<Job> make_train_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes, InsideLayers inside);
-/// Fills in a TrainResult, whichever way the gradients went. The step, its parts and its communication as found in an
+/// What an estimate's step takes where the graph of such a step alone says it; nothing where it does not: beside a
+/// loader, drawn routes or jitter, and with a divided batch.
+std::optional<Seconds> time_of_graph(const Scenario& scenario);
+/// Fills in a TrainResult, whichever way the gradients went: the step, its parts and its communication as found in an
 /// execution, and what follows from them and from the plan: rates, memory, time to train and cost, with the warnings
 /// that belong to them.
 void fill_training(Result& result, const Scenario& scenario, const Topology& topology, const Model& model,

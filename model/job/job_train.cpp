@@ -262,6 +262,16 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   for (std::string& sentence : unheeded_keys(scenario)) result.warnings.push_back(std::move(sentence));
 }
 
+std::optional<Seconds> time_of_graph(const Scenario& scenario) {
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  const Topology topology = Topology::of(scenario.cluster);
+  const bool more = train == nullptr || train->loader || scenario.cluster.jitter || scenario.plan.split;
+  if (more || topology.draws_routes()) return std::nullopt;
+  const Model model = build_model(train->model, build_options(*train, scenario.plan));
+  const Step step = build_step(scenario, *train, model, topology);
+  return step_time(step, run(step_graph(step).graph).makespan);
+}
+
 std::unique_ptr<Job> make_train_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes, InsideLayers inside) {
   return std::make_unique<TrainJob>(scenario, fidelity, recipes, inside);
 }

@@ -145,7 +145,7 @@ std::optional<StepEnds> Candidate::ends() {
     Plan beside = plan();
     beside.sync.overlap = true;
     const OtherPlan other(scenario_, std::move(beside));
-    const std::optional<Step> built = step();
+    const std::optional<Step> built = step(Symmetry::of_stages);
     if (!built) return std::nullopt;
     known = ends_.emplace(key, ends_of(*built)).first;
   }
@@ -180,9 +180,9 @@ bool Candidate::states_fit() {
 }
 
 /// Nothing where more than the step's graph says how long it takes.
-std::optional<Step> Candidate::step() {
+std::optional<Step> Candidate::step(Symmetry symmetry) {
   if (train().loader || scenario_.cluster.jitter || uses_store(scenario_)) return std::nullopt;
-  return build_step(scenario_, train(), model(), space_.topology(), Recipes::none, InsideLayers::merged);
+  return build_step(scenario_, train(), model(), space_.topology(), Recipes::none, InsideLayers::merged, symmetry);
 }
 
 std::optional<Seconds> Candidate::estimate(const std::function<bool(Seconds bound)>& hopeless) {

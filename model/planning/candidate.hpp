@@ -96,7 +96,7 @@ class Candidate {
     return {plan().schedule, plan().pipeline, plan().interleave, micro_batches()};
   }
   [[nodiscard]] const Model& model();
-  [[nodiscard]] std::optional<Step> step();
+  [[nodiscard]] std::optional<Step> step(Symmetry symmetry = Symmetry::used);
 
   const PlanSpace& space_;
   Scenario scenario_;

@@ -117,7 +117,7 @@ Seconds hop_of(const Step& step) {
   return least == Seconds::infinity() ? Seconds(0.0) : least;
 }
 
-/// The least of all rank classes of a stage, by position in the model.
+/// The least of all rank classes of a stage, by position in the model. A stage without classes is as the one before.
 PassTimes pass_times_of(const Step& step, const std::vector<RankClassBound>& rank_classes) {
   const ChunkPlacement placement = step.placement();
   PassTimes times;
@@ -138,6 +138,18 @@ PassTimes pass_times_of(const Step& step, const std::vector<RankClassBound>& ran
     }
     Seconds& update = times.updates[at_index(rank_class.stage)];
     update = std::min(update, rank_class.optimizer.total());
+  }
+  for (std::size_t stage = 1; stage < times.updates.size(); ++stage) {
+    if (times.updates[stage] < Seconds::infinity()) continue;
+    times.updates[stage] = times.updates[stage - 1];
+    for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+      const std::size_t at = at_index(placement.position(static_cast<int>(stage), chunk));
+      const std::size_t before = at_index(placement.position(static_cast<int>(stage) - 1, chunk));
+      for (const PassKind kind : pass_kinds) {
+        times.passes[at][kind] = std::min(times.passes[at][kind], times.passes[before][kind]);
+      }
+      times.weights[at] = std::min(times.weights[at], times.weights[before]);
+    }
   }
   times.hop = hop_of(step);
   return times;

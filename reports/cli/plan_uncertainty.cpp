@@ -20,8 +20,8 @@ std::vector<Effect> effects_of(Seconds unchanged, const std::vector<UncertainRes
   for (const UncertainResource& one : unknown) {
     Effect& effect = effects.emplace_back();
     if (!one.faster) continue;
-    effect.better = std::log(estimate(*one.faster).time() / unchanged);
-    effect.worse = std::log(estimate(*one.slower).time() / unchanged);
+    effect.better = std::log(estimated_time(*one.faster) / unchanged);
+    effect.worse = std::log(estimated_time(*one.slower) / unchanged);
   }
   return effects;
 }
@@ -71,7 +71,7 @@ void draw_plans(PlanReport& report, const RunTasks& run_tasks) {
   const std::vector<std::string> answers = run_tasks(count, [&](std::size_t plan) {
     const Scenario scenario = scenario_of(report.ranked[plan]);
     Bytestream bytes;
-    bytes.put(effects_of(estimate(scenario).time(), uncertain_resources(scenario, spread)));
+    bytes.put(effects_of(estimated_time(scenario), uncertain_resources(scenario, spread)));
     return std::move(bytes).text();
   });
   if (std::ranges::any_of(answers, &std::string::empty)) return;  // the user has interrupted the search

@@ -1,7 +1,14 @@
 #include "model/planning/plan_bound.hpp"
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "model/scenario/load/load.hpp"
+#include "model/training/pricing/build_step.hpp"
 #include "model/training/pricing/pass_steps.hpp"
+#include "model/workload/build.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"
 
@@ -27,6 +34,65 @@ TEST_CASE("Stages that begin in the middle of a machine pay for their tensor ran
     for (const PassKind kind : {PassKind::forward, PassKind::backward}) {
       CHECK_THAT(bound.passes[at][kind].value(), Catch::Matchers::WithinRel(own.passes[at][kind].value(), 1e-9));
     }
+  }
+}
+
+TEST_CASE("A bound is the same bits whatever plans were bounded before it") {
+  // 16 replicas, of which those of three nodes stand for all; a stage inside the pipeline is as the one before.
+  Scenario scenario = load_scenario_text(
+      "name: bounded\ncluster: { node: dgx-h100, nodes: 64 }\nworkload: { train: { model: gpt3-175b, micro_batch: 1, "
+      "global_batch: 96 } }\nplan: { tensor: 8, pipeline: 4, data: 16 }\n",
+      "bounded.yaml");
+  const Topology topology(scenario.cluster);
+  auto& train = std::get<TrainWorkload>(scenario.workload);
+  PassSteps used(scenario, topology);
+  std::map<bool, Model> models;
+  for (int round = 0; round < 2; ++round) {
+    for (const int zero : {0, 1, 3}) {
+      for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+        CAPTURE(round, zero, recompute);
+        scenario.plan.zero = zero;
+        train.recompute = recompute;
+        const Model& model =
+            models.try_emplace(zero == 3, build_model(train.model, build_options(train, scenario.plan))).first->second;
+        PassSteps fresh(scenario, topology);
+        const PassTimes first = pass_times(fresh.step(model));
+        CHECK(used.kernels(model) == fresh.kernels(model));
+        const PassTimes again = pass_times(used.step(model));
+        REQUIRE(again.passes.size() == 4);
+        for (std::size_t at = 0; at < 4; ++at) CHECK(again.passes[at].values == first.passes[at].values);
+        CHECK(again.weights == first.weights);
+        CHECK(again.updates == first.updates);
+        // As long as in the step itself.
+        const PassTimes own = pass_times(build_step(scenario, train, model, topology));
+        for (std::size_t at = 0; at < 4; ++at) {
+          CHECK(again.passes[at][PassKind::backward].value() ==
+                Approx(own.passes[at][PassKind::backward].value()).epsilon(1e-9));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("What follows a step's passes is the same without classes of ranks inside stages") {
+  const auto values = [](const StepEnds& ends) {
+    std::vector<Seconds> all{ends.after};
+    for (const StepEnds::Stage& stage : ends.stages) {
+      all.insert(all.end(), stage.gradients.begin(), stage.gradients.end());
+      all.insert(all.end(), stage.last_sent.begin(), stage.last_sent.end());
+      all.insert(all.end(), {stage.weights, stage.gathered, stage.first_gather, stage.first_gathers});
+    }
+    return all;
+  };
+  for (const auto& [cluster, plan] : std::vector<std::pair<std::string, std::string>>{
+           {"network: { nic_bandwidth: 100 Gbit/s }", "tensor: 2, pipeline: 2, data: 4, zero: 1"},
+           {"gpus_per_node: 6", "tensor: 2, pipeline: 3, data: 2"},
+           {"faults: [{ node: 1, card: 0, bandwidth: 100 Gbit/s }]", "data: 16, zero: 3"}}) {
+    CAPTURE(cluster, plan);
+    const auto run = built(cluster, plan);
+    const Step stages = build_step(run.scenario, run.train(), run.model, run.topology, Recipes::none,
+                                   InsideLayers::merged, Symmetry::of_stages);
+    CHECK(values(ends_of(stages)) == values(ends_of(run.step)));
   }
 }
 

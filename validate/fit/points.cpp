@@ -217,7 +217,7 @@ Seconds predicted_time(const PredictedPoint& point, const Calibration& calibrati
   Scenario scenario = point.scenario;
   scenario.calibration = calibration;
   scenario.calibration.constants.clear();
-  return estimate(scenario).time();
+  return estimated_time(scenario);
 }
 
 Observation observation_of(const PredictedPoint& point) {

@@ -17,13 +17,32 @@ const char* name_inside_layers(GroupKind kind) {
   return kind == GroupKind::expert ? "exchange of tokens" : nullptr;
 }
 
+/// As many as a step has where no pass is cut.
+std::size_t blocks_of(const Step& step) {
+  std::size_t count = 4 + step.rank_classes.size();
+  for (const Step::RankClass& rank_class : step.rank_classes) {
+    for (const Step::Chunk& chunk : rank_class.chunks) {
+      count += pass_kinds.size() + 2 * chunk.units.size() + chunk.gathers.size() + 2 * chunk.buckets.size();
+      for (const GradientBucket& bucket : chunk.buckets) count += bucket.stages.size();
+    }
+  }
+  for (const Step::Transfer& transfer : step.transfers) count += transfer.parts.size();
+  return count;
+}
+
 }  // namespace
 
 StepBlocks::StepBlocks(const Step& step)
-    : shape{
-          static_cast<int>(step.schedule),    step.interleave,     step.micro_batches,     step.overlap,
-          step.sync_each_micro_batch,         step.gather_overlap, step.blocking_messages, step.checkpoint.has_value(),
-          step.slowest_replica > Seconds(0.0)} {
+    : shape{static_cast<int>(step.schedule),
+            step.interleave,
+            step.micro_batches,
+            step.overlap,
+            step.sync_each_micro_batch,
+            step.gather_overlap,
+            step.blocking_messages,
+            step.checkpoint.has_value(),
+            step.slowest_replica > Seconds(0.0)} {
+  blocks.reserve(blocks_of(step));
   shape.push_back(std::ssize(step.rank_classes));
   for (const Step::RankClass& rank_class : step.rank_classes) {
     note(std::array{rank_class.stage, rank_class.first_rank, rank_class.missing_micro_batches,
@@ -72,7 +91,11 @@ StepBlocks::StepBlocks(const Step& step)
 }
 
 BlockId StepBlocks::add(const char* name, Seconds duration, Category category, RecipePointer recipe) {
-  blocks.push_back({name, category, duration, {}, {}, std::move(recipe)});
+  Block& block = blocks.emplace_back();
+  block.name = name;
+  block.category = category;
+  block.uncontended = duration;
+  block.recipe = std::move(recipe);
   return static_cast<BlockId>(blocks.size() - 1);
 }
 

@@ -219,7 +219,7 @@ Division divide(TransferTable& transfers, const Scenario& scenario, const Topolo
   const bool even_speeds =
       std::ranges::all_of(scenario.cluster.faults, [](const Fault& f) { return f.gpu < 0 || f.share == 1.0; });
   std::optional<DivisionKey> key;
-  if (even_speeds && symmetry == Symmetry::used) key = transfers.division_key();
+  if (even_speeds && symmetry != Symmetry::ignored) key = transfers.division_key();
   if (key) {
     if (const auto known = session().find(*key)) {
       if (known->classes) transfers.divide(*known->classes);
@@ -230,7 +230,7 @@ Division divide(TransferTable& transfers, const Scenario& scenario, const Topolo
   Division division;
   division.classes =
       classify(transfers.grouped(), whole.class_of_rank, speeds_of(scenario, topology, whole.class_of_rank.size()),
-               topology, scenario.background, symmetry);
+               topology, scenario.background, symmetry == Symmetry::ignored ? symmetry : Symmetry::used);
   transfers.divide(*division.classes);
   division.cuts = transfers.meetings();
   const bool same =
@@ -244,6 +244,7 @@ Division divide(TransferTable& transfers, const Scenario& scenario, const Topolo
 /// meets.
 void build_classes(const Scenario& scenario, Symmetry symmetry, InsideLayers inside, RankClassBuilder& builder) {
   builder.build(builder.transfers().whole());
+  if (symmetry == Symmetry::of_stages && !builder.transfers().divided()) return;
   const Division division = divide(builder.transfers(), scenario, builder.transfers().topology(), symmetry);
   if (division.classes) builder.build(*division.classes);
   builder.cut(division.cuts, inside);

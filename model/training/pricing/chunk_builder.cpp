@@ -60,7 +60,8 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
 }  // namespace
 
 ChunkBuilder::ChunkBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model,
-                           const Topology& topology, Recipes recipes, TransferTable& transfers)
+                           const Topology& topology, Recipes recipes, TransferTable& transfers,
+                           std::span<const LayerCost> prices)
     : scenario_(scenario),
       plan_(scenario.plan),
       train_(train),
@@ -70,7 +71,11 @@ ChunkBuilder::ChunkBuilder(const Scenario& scenario, const TrainWorkload& train,
       pricer_(scenario, train, recipes),
       sync_(scenario, pricer_, transfers),
       placement_(plan_) {
-  for (const LayerGroup& group : model.layers) prices_.emplace_back()[PassKind::backward] = pricer_.price(group.layer);
+  for (std::size_t group = 0; group < model.layers.size(); ++group) {
+    const Layer& layer = model.layers[group].layer;
+    prices_.emplace_back()[PassKind::backward] =
+        prices.empty() ? pricer_.price(layer) : pricer_.with_recomputation(prices[group], layer);
+  }
   arrange();
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -29,8 +30,9 @@ PassCost paired(const PassWork& forward, const PassWork& backward);
 
 class ChunkBuilder {
  public:
+  /// `prices`: LayerPricer::without_recomputation by group of layers; empty where they are not known.
   ChunkBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-               Recipes recipes, TransferTable& transfers);
+               Recipes recipes, TransferTable& transfers, std::span<const LayerCost> prices = {});
 
   /// The chunks of a stage, priced at a place and added up in `sums`. `micro_batches`: of the step; none: passes alone,
   /// and what comes and goes inside them.

@@ -15,9 +15,10 @@ class PassSteps {
   /// `scenario`: whose plan and training may change from one step to the next, but not where ranks lie.
   PassSteps(const Scenario& scenario, const Topology& topology);
 
-  /// The step of the scenario as it is now. A rank class for each stage, its layers priced on the ranks of the first,
-  /// their collectives by what no group of any stage takes less than. No pass takes longer than in the step itself, and
-  /// no update. `model`: the scenario's, the same object for the same model.
+  /// The step of the scenario as it is now: a rank class for each stage but those inside that are as the one before,
+  /// its layers priced on the ranks of the first, their collectives by what no group of any stage takes less than: no
+  /// pass takes longer than in the step itself, and no update. `model`: the scenario's, the same object for the same
+  /// model.
   [[nodiscard]] Step step(const Model& model);
   /// Kernels of all layers' passes, with a micro-batch.
   [[nodiscard]] Seconds kernels(const Model& model);
@@ -35,15 +36,23 @@ class PassSteps {
     auto operator<=>(const Key&) const = default;
   };
   [[nodiscard]] Key key_of(const Model& model) const;
-  ChunkBuilder& builder(const Model& model);
-  void keep_transfers(Step& step) const;
+  /// The nodes that stand for all.
+  struct Network {
+    Network(const Scenario& scenario, const Topology& topology);
+    std::vector<Step::Transfer> sent;  ///< what the table fills
+    TransferTable transfers;
+    std::map<Key, std::unique_ptr<ChunkBuilder>> builders;
+  };
+  [[nodiscard]] Network& network();
+  ChunkBuilder& builder(const Model& model, Network& network);
+  /// By group of layers.
+  const std::vector<LayerCost>& without_recomputation(const Model& model, const LayerPricer& pricer);
+  static void keep_transfers(Step& step, const TransferTable& transfers);
 
   const Scenario& scenario_;
   const Topology& topology_;
-  std::vector<Step::Transfer> sent_;  ///< what the table fills
-  TransferTable transfers_;
-  std::map<Key, std::unique_ptr<ChunkBuilder>> builders_;
-  std::map<Key, std::vector<LayerCost>> prices_;  ///< by group of layers, without recomputation
+  std::map<int, Network> networks_;               ///< by the replicas that stand for all, as the plan says
+  std::map<Key, std::vector<LayerCost>> prices_;  ///< without recomputation
 };
 
 }  // namespace foretrain

@@ -36,8 +36,9 @@ struct GroupedTransfer {
   std::optional<std::uint64_t> pattern = std::nullopt;
 };
 
-/// Whether ranks that behave alike share a class: the same results, sooner.
-enum class Symmetry { ignored, used };
+/// Whether ranks that behave alike share a class: the same results, sooner. of_stages: all ranks of a stage share one
+/// where each transfer takes them equally long, whatever it meets.
+enum class Symmetry { ignored, used, of_stages };
 
 struct RankClasses {
   /// A class of ranks; one of them stands for all.

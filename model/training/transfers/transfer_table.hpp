@@ -24,6 +24,8 @@ namespace foretrain {
 
 /// Where transfers are lowered: on all nodes, or, where three of each stage stand for all, on these.
 enum class Extent { whole, few_nodes };
+/// How many data-parallel replicas send and receive as all do.
+int replicas_that_stand_for_all(const Scenario& scenario, const Topology& topology);
 RankLayout layout_on(const Scenario& scenario, const Topology& topology, Extent extent);
 /// The nodes that the layout has ranks on.
 Topology topology_of(const RankLayout& layout, const Scenario& scenario, const Topology& whole);

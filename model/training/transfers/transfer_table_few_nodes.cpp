@@ -22,8 +22,21 @@ bool all_fare_alike(const Scenario& scenario, const Topology& topology) {
          scenario.jobs.empty() && !cluster.jitter && !scenario.plan.split && !train.checkpoint;
 }
 
-/// How many data-parallel replicas send and receive as all do. Those of three nodes of each stage, or three of several
-/// nodes each, where gradients pass round all of a stage's nodes; else all.
+/// The first nodes of a topology, by its serial number.
+struct FewNodesKey {
+  using Value = const Topology;
+  std::uint64_t whole;
+  int nodes;
+
+  bool operator==(const FewNodesKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(whole, nodes); }
+  [[nodiscard]] std::size_t bytes(const Topology&) const { return 100'000; }
+};
+
+}  // namespace
+
+/// Those of three nodes of each stage, or three of several nodes each, where gradients pass round all of a stage's
+/// nodes; else all.
 int replicas_that_stand_for_all(const Scenario& scenario, const Topology& topology) {
   const Plan& plan = scenario.plan;
   const Cluster& cluster = scenario.cluster;
@@ -38,19 +51,6 @@ int replicas_that_stand_for_all(const Scenario& scenario, const Topology& topolo
   if (!fills_nodes || !in_a_row || !by_library || !all_fare_alike(scenario, topology)) return plan.data;
   return std::min(3 * std::max(1, node / period) * (ranks / plan.context), plan.data);
 }
-
-/// The first nodes of a topology, by its serial number.
-struct FewNodesKey {
-  using Value = const Topology;
-  std::uint64_t whole;
-  int nodes;
-
-  bool operator==(const FewNodesKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const { return hash_of(whole, nodes); }
-  [[nodiscard]] std::size_t bytes(const Topology&) const { return 100'000; }
-};
-
-}  // namespace
 
 RankLayout layout_on(const Scenario& scenario, const Topology& topology, Extent extent) {
   Plan plan = scenario.plan;
