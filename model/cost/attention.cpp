@@ -79,7 +79,11 @@ AttentionKind attention_kernel(const Attention& work, Precision precision, const
   }
   if (gpu.compute_capability < flash_2_since || work.head_dim > flash_head_dim) return AttentionKind::memory_efficient;
   if (work.kind == AttentionKind::flash_3 && has_warp_groups(gpu)) return AttentionKind::flash_3;
-  const bool own = work.kind == AttentionKind::flash && work.native && (has_warp_groups(gpu) || work.cached);
+  // Transformer Engine takes FlashAttention-2 for a ring's steps on Hopper, and cuDNN's kernels on Blackwell
+  // (attention/dot_product_attention/context_parallel.py and utils.py).
+  const bool of_ring = work.ring && !has_tensor_memory(gpu);
+  const bool own =
+      work.kind == AttentionKind::flash && work.native && !of_ring && (has_warp_groups(gpu) || work.cached);
   return own ? AttentionKind::flash : AttentionKind::flash_2;
 }
 

@@ -107,7 +107,13 @@ void BlockBuilder::experts_half(Layer& layer) const {
   layer.forward.back().kernels += placing_kernels;
   part.mark(LayerPart::rest);
   if (sorted) move_tokens(layer, "order by expert", received, 1, 1);
+  // Products in fewer bits take rows in multiples of 16 or more: Megatron-Core copies each expert's rows apart before
+  // them and together behind them (transformer/moe/experts.py: quantization_padding and quantization_unpadding, unless
+  // moe_router_padding_for_quantization is asked for; Transformer Engine, padding.cu).
+  const bool aligns = options_.code.casts_in_modules(options_.precision) && layer.reads_counts;
+  if (aligns) stream(layer, "row padding", StreamingKind::elementwise, received, 1, 1, 1, 1);
   ffn_products(layer, "ffn", rows, c.ffn_hidden * whole / options_.tensor, local, true);
+  if (aligns) stream(layer, "row unpadding", StreamingKind::elementwise, received, 1, 1, 1, 1);
   if (sorted) move_tokens(layer, "order by rank", received, 1, 1);
   part.mark(LayerPart::experts);
   move_tokens(layer, "sum over experts", routed, 1, 1.0 / number(c.experts_per_token));

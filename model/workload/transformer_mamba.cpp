@@ -122,12 +122,22 @@ void BlockBuilder::mamba_layer(Layer& layer) const {
                               taps * times, false},
                     activations_, 1};
   };
+  // Megatron-Core's activations have the sequence first, these kernels the batch: of several samples both ends are
+  // copied (ssm/mamba_mixer.py: rearrange(...).contiguous()).
+  const bool reorders = !c.mamba.selective() && !plain() && batch_ > 1;
+  const auto reorder = [&](const char* name, std::int64_t width) {
+    if (reorders) stream(layer, name, StreamingKind::elementwise, number(tokens_) * number(width), 1, 1, 1, 1);
+  };
+  reorder("samples apart", shape.projected);
   layer.forward.push_back(convolution("causal convolution", 1.0, 1.0));
   layer.backward.push_back(convolution("causal convolution backward", 2.0, 2.0));
   if (c.mamba.selective()) {
     selective_scan(layer);
   } else {
+    // What it put out is not kept (ssd_combined.py, MambaSplitConv1dScanCombinedFn: "Recompute x, B, C").
+    layer.backward.push_back(convolution("causal convolution again", 1.0, 1.0));
     scan(layer);
+    reorder("samples together", shape.inner);
     stream(layer, "gated norm", StreamingKind::reduction, number(tokens_) * number(shape.inner), 2, 1, 3, 2,
            weights_ ? 2 : 1);
   }
@@ -136,15 +146,14 @@ void BlockBuilder::mamba_layer(Layer& layer) const {
   residual(layer, "mamba residual");
 }
 
-// The input; the norm's output; and, of a Mamba-2 layer, what its projection, its convolution, its scan and its gated
-// norm put out.
+// The input; the norm's output; and, of a Mamba-2 layer, what its projection, its scan and its gated norm put out.
 void BlockBuilder::set_half_memory(Layer& layer, LayerKind kind) const {
   const auto& c = config_;
   const double t = options_.tensor, e = element_.value(), n = number(tokens_), h = number(c.hidden);
   double widths = 0.0;  // per token, divided over tensor ranks
   if (kind == LayerKind::mamba) {
     const MambaShape shape(c.mamba, options_.tensor);
-    widths = number(shape.projected + shape.convolved + 2 * shape.inner);
+    widths = number(shape.projected + (c.mamba.selective() ? shape.convolved : 0) + 2 * shape.inner);
   } else if (kind == LayerKind::attention) {
     widths = 2.0 * number((c.heads + c.kv_heads) * c.head_dim) / t;
   } else {

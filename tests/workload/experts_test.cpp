@@ -199,3 +199,25 @@ TEST_CASE("tokens go to their experts and come back, each way once") {
     if (collectives == &layer.forward_collectives) CHECK_FALSE(combines.front());
   }
 }
+
+TEST_CASE("Rows of an expert are padded and unpadded around its products in fp8, unless all have as many") {
+  // 4,096 tokens to 8 experts: 32,768 rows of 2,048 numbers of 2 bytes, read and written.
+  BuildOptions options;
+  options.expert = 8;
+  TransformerConfig config = transformer_preset("qwen3-30b-a3b");
+  const auto padded = [&](Precision precision) {
+    options.precision = precision;
+    const Model model = build(config, options);
+    double sum = 0.0;
+    for (const auto* pass : {&experts_of(model).forward, &experts_of(model).backward}) {
+      for (const Operator& op : *pass) {
+        if (op.name.starts_with("row ")) sum += minimum_traffic(op).value();
+      }
+    }
+    return sum;
+  };
+  CHECK(padded(Precision::bf16) == 0.0);
+  CHECK(padded(Precision::fp8) == Approx(4.0 * 2.0 * 2.0 * tokens * 8 * 2048));
+  config.expert_capacity = 1.0;
+  CHECK(padded(Precision::fp8) == 0.0);
+}

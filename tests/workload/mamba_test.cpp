@@ -114,3 +114,15 @@ TEST_CASE("a Mamba-2 layer's convolution, steps and states are kernels that no c
     CHECK_FALSE(loop(layer.forward, name).fusible);
   }
 }
+
+TEST_CASE("Samples of a Mamba-2 layer are put apart for its kernels, unless there is one") {
+  // Two samples of 8,192 tokens: 18,560 numbers of the projection and 8,192 of the scan, 2 bytes each, read and
+  // written.
+  BuildOptions options;
+  options.micro_batch = 2;
+  const Layer two = block_of(hybrid({LayerKind::mamba}), options);
+  CHECK(minimum_traffic(named(two.forward, "samples apart")).value() == 2.0 * 2.0 * 2.0 * tokens * 18560);
+  CHECK(minimum_traffic(named(two.backward, "samples together backward")).value() == 2.0 * 2.0 * 2.0 * tokens * 8192);
+  const Layer one = block_of(hybrid({LayerKind::mamba}));
+  CHECK(two.forward.size() == one.forward.size() + 2);
+}
