@@ -21,7 +21,7 @@ namespace foretrain {
 
 namespace {
 
-enum class CauseForm { setting, resource, key, nics, loader };
+enum class CauseForm { setting, resource, key, nics, loader, pause };
 
 struct CauseRow {
   std::string_view name;
@@ -56,6 +56,11 @@ const CauseRow& row_of(const StepCause& cause) {
   return *std::ranges::find(cause_rows, std::string_view(cause.name), &CauseRow::name);
 }
 
+/// Of a step with and without a cause; the optimizer is computing.
+constexpr Seconds Breakdown::*compared_parts[] = {&Breakdown::compute,         &Breakdown::exposed_communication,
+                                                  &Breakdown::pipeline_bubble, &Breakdown::data_stall,
+                                                  &Breakdown::host_overhead,   &Breakdown::optimizer};
+
 /// Steps by two fidelities. An estimate, which is fast, is scaled by what a simulation of the unchanged scenario says
 /// in its place.
 class StepTimes {
@@ -63,8 +68,17 @@ class StepTimes {
   StepTimes(const Scenario& scenario, Seconds expected, Fidelity fidelity)
       : fidelity(fidelity), scale_(expected / predict(scenario, Fidelity::estimate, Detail::numbers).time()) {}
 
-  [[nodiscard]] Seconds of(const Result& result) const {
-    return result.fidelity == Fidelity::estimate ? scale_ * result.time() : result.time();
+  void set(StepCause& cause, const Result& result) const {
+    const double scale = result.fidelity == Fidelity::estimate ? scale_ : 1.0;
+    cause.step = scale * result.time();
+    const TrainResult* train = result.train();
+    if (train == nullptr) return;
+    cause.parts = train->breakdown;
+    if (train->buckets) cause.bucket = train->buckets->size;
+    for (const auto& [name, time] : train->communication) {
+      if (name != "waiting for other ranks") cause.communication += scale * time.total;
+    }
+    for (const auto part : compared_parts) cause.parts.*part = scale * (cause.parts.*part);
   }
   Fidelity fidelity;
 
@@ -93,14 +107,21 @@ std::optional<StepCause> if_possible(const Find& find) {
 
 class Causes {
  public:
-  Causes(const Scenario& scenario, const Reload& reload, const StepTimes& times, Seconds expected, Seconds measured)
-      : scenario_(scenario), reload_(reload), times_(times), expected_(expected), measured_(measured) {}
+  Causes(const Scenario& scenario, const Reload& reload, const StepTimes& times, Seconds expected,
+         const StepEvidence& measured)
+      : scenario_(scenario),
+        reload_(reload),
+        times_(times),
+        expected_(expected),
+        pause_(measured.pause),
+        measured_(measured.step) {}
 
   /// Nothing where the scenario cannot have the cause, or has it already.
   [[nodiscard]] std::optional<StepCause> explained_by(const CauseRow& row) const {
     if (row.form == CauseForm::nics && cards() <= 1) return std::nullopt;
-    return if_possible(
-        [&] { return row.form == CauseForm::setting ? at_size(row, 1.0, Fidelity::estimate) : at_best_size(row); });
+    if (row.form == CauseForm::pause && pause_ <= Seconds(0.0)) return std::nullopt;
+    const bool has_size = row.form != CauseForm::setting && row.form != CauseForm::pause;
+    return if_possible([&] { return has_size ? at_best_size(row) : at_size(row, 1.0, Fidelity::estimate); });
   }
 
   /// The same cause by the diagnosis's own fidelity.
@@ -139,6 +160,8 @@ class Causes {
       case CauseForm::nics:
         overrides = {fmt::format("cluster.network.nics_per_node={}", cards_left(share))};
         break;
+      case CauseForm::pause:
+        break;
       case CauseForm::key:
         overrides = {fmt::format(fmt::runtime(row.change), fmt::format("{:.6g}", share * 100.0))};
         break;
@@ -167,11 +190,12 @@ class Causes {
   [[nodiscard]] std::optional<StepCause> at_size(const CauseRow& row, double share, Fidelity fidelity) const {
     Altered altered = with_cause(row, share);
     StepCause cause{.name = std::string(row.name), .overrides = std::move(altered.overrides)};
-    cause.step = times_.of(predict(altered.scenario, fidelity, Detail::numbers));
+    times_.set(cause, predict(altered.scenario, fidelity, Detail::numbers));
+    if (row.form == CauseForm::pause) cause.step += cause.pause = pause_;
     if (std::abs(cause.step / expected_ - 1.0) < least_effect) return std::nullopt;
     cause.command = command_of(row, scenario_);
     cause.look_at = row.look_at;
-    if (row.form == CauseForm::setting) return cause;
+    if (row.form == CauseForm::setting || row.form == CauseForm::pause) return cause;
     const bool of_cards = row.form == CauseForm::nics;
     cause.share = of_cards ? static_cast<double>(cards_left(share)) / cards() : share;
     const std::string left =
@@ -193,18 +217,23 @@ class Causes {
       least = std::min(least, std::abs(excess));
       return std::abs(excess) < near_enough ? 0.0 : excess;
     };
-    const double at_slowest = over(slowest), at_usual = expected_ / measured_ - 1.0;
-    if (at_slowest <= 0.0 || at_usual >= 0.0) return nearest;
+    double low = 1.0, at_low = expected_ / measured_ - 1.0;
+    double high = std::min(measured_ / expected_, slowest), at_high = over(high);
+    while (at_high < 0.0 && high < slowest) {
+      low = std::exchange(high, std::min(3.0 * high, slowest));
+      at_low = std::exchange(at_high, over(high));
+    }
+    if (at_high <= 0.0) return nearest;
     std::uintmax_t steps = 14;
     boost::math::tools::toms748_solve(
-        over, 1.0, slowest, at_usual, at_slowest, [](double a, double b) { return b - a < near_enough * a; }, steps);
+        over, low, high, at_low, at_high, [](double a, double b) { return b - a < near_enough * a; }, steps);
     return nearest;
   }
 
   const Scenario& scenario_;
   const Reload& reload_;
   const StepTimes& times_;
-  Seconds expected_, measured_;
+  Seconds expected_, pause_, measured_;
 };
 
 double bell(double deviations) { return std::exp(-0.5 * deviations * deviations); }
@@ -302,23 +331,35 @@ std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Scena
 }
 
 /// Likelihoods of all that are given and of none, by how far each step lies from the measured one.
-void weigh(StepDiagnosis& diagnosis, const std::optional<double>& varies) {
+void weigh(StepDiagnosis& diagnosis, const StepEvidence& measured, const StepCause& none) {
   constexpr double least_deviation = 0.02;  ///< of the logarithm: no prediction is better
   const double deviation =
       std::max(std::log(std::max(1.0, diagnosis.high / diagnosis.low)) / (2.0 * ninth), least_deviation);
-  const auto deviations = [&](Seconds step) { return std::log(diagnosis.measured / step) / deviation; };
-  double nearest = std::abs(deviations(diagnosis.expected));
-  for (const StepCause& cause : diagnosis.causes) nearest = std::min(nearest, std::abs(deviations(cause.step)));
+  const auto deviations = [&](const StepCause& cause) {
+    if (!measured.parts) return std::abs(std::log(measured.step / cause.step) / deviation);
+    constexpr double bucket_deviation = 0.7;  ///< of the logarithm: buckets end with a layer
+    const auto squared = [](double x) { return x * x; };
+    const Seconds scale = deviation * measured.step;
+    double sum = squared((cause.pause - measured.pause) / scale);
+    for (const auto part : compared_parts) sum += squared((cause.parts.*part - *measured.parts.*part) / scale);
+    if (measured.communication) sum += squared((cause.communication - *measured.communication) / scale);
+    if (measured.bucket && is_finite(cause.bucket)) {
+      sum += squared(std::log(cause.bucket / *measured.bucket) / bucket_deviation);
+    }
+    return std::sqrt(sum);
+  };
+  double nearest = deviations(none);
+  for (const StepCause& cause : diagnosis.causes) nearest = std::min(nearest, deviations(cause));
   // Over that of the nearest: far from all of them each by itself would be zero.
-  const auto fit = [&](Seconds step) {
-    return std::exp(0.5 * (nearest + deviations(step)) * (nearest - deviations(step)));
+  const auto fit = [&](const StepCause& cause) {
+    return std::exp(0.5 * (nearest + deviations(cause)) * (nearest - deviations(cause)));
   };
   double all = 0.0;
   for (const CauseRow& row : cause_rows) all += row.odds;
-  all = diagnosis.none = all * fit(diagnosis.expected);
+  all = diagnosis.none = all * fit(none);
   for (StepCause& cause : diagnosis.causes) {
     const CauseRow& row = row_of(cause);
-    cause.likelihood = row.odds * usual_size(row, cause.share) * steadiness(row, varies) * fit(cause.step);
+    cause.likelihood = row.odds * usual_size(row, cause.share) * steadiness(row, measured.varies) * fit(cause);
     cause.explained = (cause.step - diagnosis.expected) / (diagnosis.measured - diagnosis.expected);
     all += cause.likelihood;
   }
@@ -329,29 +370,33 @@ void weigh(StepDiagnosis& diagnosis, const std::optional<double>& varies) {
 
 }  // namespace
 
-StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, Seconds measured, Fidelity fidelity,
-                            std::optional<double> varies) {
+StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, const StepEvidence& measured,
+                            Fidelity fidelity) {
   const Result result = predict(scenario, fidelity, Detail::numbers);
   StepDiagnosis diagnosis{.scenario = scenario.name,
-                          .measured = measured,
+                          .measured = measured.step,
                           .expected = result.time(),
                           .low = result.uncertainty_low,
                           .high = result.uncertainty_high};
-  if (measured > diagnosis.expected) {
-    const StepTimes times(scenario, result.time(), fidelity);
+  const StepTimes times(scenario, result.time(), fidelity);
+  StepCause none{.name = "none"};
+  times.set(none, result);
+  if (measured.step > diagnosis.expected) {
     const Causes causes(scenario, reload, times, result.time(), measured);
     for (const CauseRow& row : cause_rows) {
       std::optional<StepCause> cause = causes.explained_by(row);
       if (cause && cause->step > diagnosis.expected) diagnosis.causes.push_back(std::move(*cause));
     }
-    weigh(diagnosis, varies);
+    weigh(diagnosis, measured, none);
     constexpr std::size_t simulated = 6;  // those that a reader sees
     for (StepCause& cause : std::span(diagnosis.causes).first(std::min(simulated, diagnosis.causes.size()))) {
       cause = causes.simulated(cause);
     }
   }
-  weigh(diagnosis, varies);
-  if (measured >= diagnosis.low) diagnosis.changes = best_changes(diagnosis, scenario, result, reload, fidelity);
+  weigh(diagnosis, measured, none);
+  if (measured.step >= diagnosis.low) {
+    diagnosis.changes = best_changes(diagnosis, scenario, result, reload, fidelity);
+  }
   return diagnosis;
 }
 
