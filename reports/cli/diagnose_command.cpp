@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 struct DiagnoseOptions {
   std::string file, measured, log;
+  std::vector<std::string> traces;
   std::vector<std::string> overrides;
   Fidelity fidelity = Fidelity::flows;
   bool json = false;
@@ -44,9 +46,26 @@ Seconds parsed_time(const std::string& text) {
   throw UsageError(fmt::format("--measured {}: not above zero; the time of a step, such as '2.1 s'", text));
 }
 
+/// A log's step and how it varies.
+StepEvidence evidence_of(const LoggedRun& log, const Scenario& scenario, Fidelity fidelity) {
+  const double tenth = log.slowest_tenth / log.median;
+  StepEvidence evidence{step_of_log(log, scenario, fidelity)};
+  evidence.pause = std::max(log.checkpoint_share, 0.0) * evidence.step;
+  evidence.step += evidence.pause;
+  if (log.steps > 3) evidence.varies = log.quantity == LogQuantity::time ? tenth : 1.0 / tenth;
+  return evidence;
+}
+
+std::vector<RankTrace> read_traces(const std::vector<std::string>& files) {
+  std::vector<RankTrace> traces;
+  for (const std::string& file : files) traces.push_back({file, summarise_kineto(read_imported_file(file), file)});
+  return traces;
+}
+
 ExitStatus run(const DiagnoseOptions& options) {
-  if (options.measured.empty() == options.log.empty()) {
-    throw UsageError("diagnose takes the measured step from --measured '2.1 s' or from --log FILE");
+  const bool number = !options.measured.empty(), log = !options.log.empty(), traced = !options.traces.empty();
+  if ((number && log) || !(number || log || traced)) {
+    throw UsageError("diagnose takes the measured step from --measured '2.1 s', from --log FILE or from --trace FILE");
   }
   const std::vector<std::string> overrides = planned_overrides(options.file, options.overrides, options.fidelity);
   const Reload reload = [&](const std::vector<std::string>& further) {
@@ -57,21 +76,33 @@ ExitStatus run(const DiagnoseOptions& options) {
   const Scenario scenario = reload({});
   std::ranges::for_each(scenario.assumed, warn);
   const Fidelity fidelity = what_if_fidelity(scenario, options.fidelity);
-  StepDiagnosis diagnosis;
-  if (options.log.empty()) {
-    diagnosis = diagnose_step(scenario, reload, parsed_time(options.measured), fidelity);
-  } else {
+  std::string source;
+  std::optional<StepEvidence> evidence;
+  if (number) evidence = StepEvidence{parsed_time(options.measured)};
+  if (log) {
     ImportInput input;
     input.file = options.log;
     input.text = read_imported_file(options.log);
-    const LoggedRun log = read_training_log(input);
-    const double tenth = log.slowest_tenth / log.median;
-    const std::optional<double> varies =
-        log.steps > 3 ? std::optional(log.quantity == LogQuantity::time ? tenth : 1.0 / tenth) : std::nullopt;
-    diagnosis = diagnose_step(scenario, reload, step_of_log(log, scenario, fidelity), fidelity, varies);
-    diagnosis.source = fmt::format("{} log, median of {}", log.format, log.text());
+    const LoggedRun logged = read_training_log(input);
+    evidence = evidence_of(logged, scenario, fidelity);
+    source = fmt::format("{} log, median of {}", logged.format, logged.text());
   }
-  options.json ? print(to_json(diagnosis) + "\n") : print_page(to_text(diagnosis));
+  std::optional<TraceDiagnosis> traces;
+  if (traced) {
+    const std::optional<Seconds> step = evidence ? std::optional(evidence->step - evidence->pause) : std::nullopt;
+    traces = diagnose_traces(scenario, read_traces(options.traces), step, fidelity);
+    if (!evidence) evidence = StepEvidence{traces->measured};
+    evidence->parts = traces->parts;
+    evidence->communication = traces->communication;
+    evidence->bucket = traces->bucket;
+  }
+  StepDiagnosis diagnosis = diagnose_step(scenario, reload, *evidence, fidelity);
+  diagnosis.source = source;
+  if (options.json) {
+    print(to_json(diagnosis, traces) + "\n");
+  } else {
+    print_page(to_text(diagnosis, traces));
+  }
   return ExitStatus::success;
 }
 
@@ -83,6 +114,7 @@ void add_diagnose(CLI::App& app, ExitStatus& status) {
   command.add_option("FILE", options.file, "a scenario file, or a name from `foretrain scenarios list`")->required();
   add_text(command, "--measured", options.measured, "TIME", "measured step time, such as '2.1 s'");
   add_text(command, "--log", options.log, "LOG", "the training log, as `import log` reads it");
+  command.add_option("--trace", options.traces, "traces of torch.profiler (.json, .json.gz), one a rank")->expected(-1);
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
   command.add_flag("--json", options.json, "for programs, with all causes");

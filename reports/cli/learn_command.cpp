@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 
 #include "model/base/bytestream.hpp"
 #include "model/base/error.hpp"
@@ -13,6 +14,7 @@
 #include "reports/cli/learn_next.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plan_uncertainty.hpp"
+#include "reports/import/training_log.hpp"
 #include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 #include "validate/learn/stack_file.hpp"
@@ -22,7 +24,8 @@ namespace foretrain {
 namespace {
 
 struct LearnOptions {
-  std::string table, output, base;
+  std::vector<std::string> inputs;  ///< a table, or logs, traces and folders of these
+  std::string output, base, scenario;
   int jobs = 1;
   bool json = false;
   NextOptions next;
@@ -68,12 +71,69 @@ RunResidual residual_of(const UsableRun& run, const std::vector<StackParameter>&
   return residual;
 }
 
+bool is_table(const std::string& input) {
+  if (!std::filesystem::exists(input)) return true;  // a name, or an error to tell
+  if (!input.ends_with(".csv")) return false;
+  const std::string text = read_imported_file(input);
+  const std::string header = text.substr(0, text.find('\n'));
+  return header.find("case") != std::string::npos || header.find("measured.") != std::string::npos;
+}
+
+/// Files of a folder in the order of their names, without scenarios.
+std::vector<std::string> logs_of(const std::vector<std::string>& inputs) {
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) {
+    if (!std::filesystem::is_directory(input)) {
+      files.push_back(input);
+      continue;
+    }
+    std::set<std::string> inside;
+    for (const auto& entry : std::filesystem::directory_iterator(input)) {
+      if (entry.is_regular_file() && entry.path().extension() != ".yaml") inside.insert(entry.path().string());
+    }
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+/// What was trained: NAME.yaml beside NAME.log, else --scenario, else the arguments at the log's head.
+Case row_of_log(const std::string& file, const LearnOptions& options) {
+  ImportInput input;
+  input.file = file;
+  input.text = read_imported_file(file);
+  input.overrides = options.next.overrides;
+  LoggedRun run = read_log_or_trace(input);
+  const std::string beside = std::filesystem::absolute(file).replace_extension(".yaml").string();
+  const std::string base = std::filesystem::exists(beside) ? beside : options.scenario;
+  if (base.empty()) run.scenario = scenario_at_head(input);
+  if (base.empty() && run.scenario.empty()) {
+    throw ScenarioError({file, 0, 0}, "", "no arguments at the log's head", beside + ", or --scenario SCENARIO");
+  }
+  return read_cases_text(log_table(std::span(&run, 1), base, input.overrides), file).front();
+}
+
+std::vector<Case> rows_of(const LearnOptions& options, std::vector<std::pair<std::string, std::string>>& failed) {
+  if (options.inputs.size() == 1 && is_table(options.inputs[0])) {
+    return with_overrides(read_cases(options.inputs[0]), options.next.overrides);
+  }
+  std::vector<Case> rows;
+  for (const std::string& file : logs_of(options.inputs)) {
+    try {
+      rows.push_back(row_of_log(file, options));
+    } catch (const ScenarioError& error) {
+      warn(fmt::format("{} is left out: {}", file, error.what()));
+      failed.emplace_back(std::filesystem::path(file).filename().string(), error.what());
+    }
+  }
+  return rows;
+}
+
 /// Runs that can be predicted; of the others, why not, also in `failed`. Workers begin with what this process knows: it
 /// predicts each once.
 std::vector<UsableRun> runs_of(const LearnOptions& options, std::vector<std::pair<std::string, std::string>>& failed) {
   std::vector<UsableRun> runs;
   std::map<std::string, Case> earlier;
-  for (Case& row : read_cases(options.table)) {
+  for (Case& row : rows_of(options, failed)) {
     const std::string name = row.name;
     try {
       if (!options.base.empty()) {
@@ -114,7 +174,7 @@ std::string task_of(const Case& row) {
 }
 
 ExitStatus run_learning(const LearnOptions& options) {
-  LearnedFrom from{std::filesystem::path(options.table).filename().string(), options.base, {}, {}};
+  LearnedFrom from{std::filesystem::path(options.inputs[0]).filename().string(), options.base, {}, {}};
   const std::vector<UsableRun> runs = runs_of(options, from.failed);
   std::set<int> sizes;
   RunsAtHand at_hand;
@@ -137,7 +197,7 @@ ExitStatus run_learning(const LearnOptions& options) {
     const std::string why =
         from.failed.empty() ? "" : fmt::format("; {} is left out: {}", from.failed[0].first, from.failed[0].second);
     throw UsageError(
-        fmt::format("{}: {} runs of trainings; at least {} are needed{}", options.table, runs.size(), fewest, why));
+        fmt::format("{}: {} runs of trainings; at least {} are needed{}", options.inputs[0], runs.size(), fewest, why));
   }
   if (from.base.empty()) from.base = runs.front().scenario.trainer;
   at_hand.nodes.assign(sizes.begin(), sizes.end());
@@ -166,7 +226,7 @@ ExitStatus run(const LearnOptions& options) {
     return run_learning(options);
   }
   NextOptions next = options.next;
-  next.input = options.table;
+  next.input = options.inputs.front();
   next.jobs = options.jobs;
   next.json = options.json;
   return run_next(next);
@@ -187,8 +247,7 @@ void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
   add_text(command, "--fix", options.fixed, "KEY", "keys that keep the scenario's value: tensor, schedule, …")
       ->delimiter(',')
       ->needs(next);
-  add_repeatable(command, "--set", options.overrides, "override a scenario key: cluster.nodes=2, …", "KEY=VALUE")
-      ->needs(next);
+  add_repeatable(command, "--set", options.overrides, "override a scenario key: cluster.nodes=2, …", "KEY=VALUE");
 }
 
 }  // namespace
@@ -196,9 +255,15 @@ void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
 void add_learn(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<LearnOptions>(
       app, "learn", "Learn a settings profile (a framework file) from measured steps", status, run);
-  add_text(command, "TABLE", options.table, "RUNS.csv|SCENARIO",
-           "a table of measured steps, as for `validate --cases`; with --next, a scenario or a table of plans")
-      ->required();
+  command
+      .add_option(
+          "INPUT", options.inputs,
+          "a table of measured steps, as for `validate --cases`; or training logs, traces of torch.profiler and "
+          "folders of these; with --next, a scenario or a table of plans")
+      ->required()
+      ->type_name("RUNS.csv|LOG|FOLDER|SCENARIO");
+  add_text(command, "--scenario", options.scenario, "SCENARIO",
+           "what was trained, for logs without arguments at their head and without a NAME.yaml beside them");
   CLI::Option* output =
       add_text(command, "-o,--output", options.output, "PROFILE.yaml",
                "write the settings profile, for plan.framework and --stack (required without --next or --json)");

@@ -7,7 +7,9 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <exception>
-#include <tuple>
+#include <limits>
+#include <span>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
@@ -19,7 +21,7 @@ namespace foretrain {
 
 namespace {
 
-enum class CauseForm { setting, resource, key, nics, loader };
+enum class CauseForm { setting, resource, key, nics, loader, pause };
 
 struct CauseRow {
   std::string_view name;
@@ -50,24 +52,103 @@ std::string_view resource_of(const CauseRow& row, const Scenario& scenario) {
   return loads ? sample_preprocessing : row.form == CauseForm::resource ? row.change : std::string_view();
 }
 
+const CauseRow& row_of(const StepCause& cause) {
+  return *std::ranges::find(cause_rows, std::string_view(cause.name), &CauseRow::name);
+}
+
+/// Of a step with and without a cause; the optimizer is computing.
+constexpr Seconds Breakdown::*compared_parts[] = {&Breakdown::compute,         &Breakdown::exposed_communication,
+                                                  &Breakdown::pipeline_bubble, &Breakdown::data_stall,
+                                                  &Breakdown::host_overhead,   &Breakdown::optimizer};
+
+/// Steps by two fidelities. An estimate, which is fast, is scaled by what a simulation of the unchanged scenario says
+/// in its place.
+class StepTimes {
+ public:
+  StepTimes(const Scenario& scenario, Seconds expected, Fidelity fidelity)
+      : fidelity(fidelity), scale_(expected / predict(scenario, Fidelity::estimate, Detail::numbers).time()) {}
+
+  void set(StepCause& cause, const Result& result) const {
+    const double scale = result.fidelity == Fidelity::estimate ? scale_ : 1.0;
+    cause.step = scale * result.time();
+    const TrainResult* train = result.train();
+    if (train == nullptr) return;
+    cause.parts = train->breakdown;
+    if (train->buckets) cause.bucket = train->buckets->size;
+    for (const auto& [name, time] : train->communication) {
+      if (name != "waiting for other ranks") cause.communication += scale * time.total;
+    }
+    for (const auto part : compared_parts) cause.parts.*part = scale * (cause.parts.*part);
+  }
+  Fidelity fidelity;
+
+ private:
+  double scale_;
+};
+
+std::string command_of(const CauseRow& row, const Scenario& scenario) {
+  std::string command(row.command);
+  boost::replace_all(command, "{bucket}", fmt::format("{:.0f}", scenario.plan.sync.bucket.value()));
+  boost::replace_all(command, "{gpus}", std::to_string(plan_gpus(scenario.plan, scenario.cluster)));
+  return command;
+}
+
+/// Nothing where the scenario cannot be.
+template <typename Find>
+std::optional<StepCause> if_possible(const Find& find) {
+  try {
+    return find();
+  } catch (const ScenarioError&) {
+  } catch (const UsageError&) {
+  } catch (const ImpossiblePlan&) {
+  }
+  return std::nullopt;
+}
+
 class Causes {
  public:
-  Causes(const Scenario& scenario, const Reload& reload, Fidelity fidelity, Seconds expected, Seconds measured)
-      : scenario_(scenario), reload_(reload), fidelity_(fidelity), expected_(expected), measured_(measured) {}
+  Causes(const Scenario& scenario, const Reload& reload, const StepTimes& times, Seconds expected,
+         const StepEvidence& measured)
+      : scenario_(scenario),
+        reload_(reload),
+        times_(times),
+        expected_(expected),
+        pause_(measured.pause),
+        measured_(measured.step) {}
 
   /// Nothing where the scenario cannot have the cause, or has it already.
   [[nodiscard]] std::optional<StepCause> explained_by(const CauseRow& row) const {
     if (row.form == CauseForm::nics && cards() <= 1) return std::nullopt;
-    try {
-      return row.form == CauseForm::setting ? at_size(row, 1.0) : at_best_size(row);
-    } catch (const ScenarioError&) {
-    } catch (const UsageError&) {
-    } catch (const ImpossiblePlan&) {
-    }
-    return std::nullopt;
+    if (row.form == CauseForm::pause && pause_ <= Seconds(0.0)) return std::nullopt;
+    const bool has_size = row.form != CauseForm::setting && row.form != CauseForm::pause;
+    return if_possible([&] { return has_size ? at_best_size(row) : at_size(row, 1.0, Fidelity::estimate); });
+  }
+
+  /// The same cause by the diagnosis's own fidelity.
+  [[nodiscard]] StepCause simulated(const StepCause& estimated) const {
+    if (times_.fidelity == Fidelity::estimate) return estimated;
+    return if_possible([&] { return nearer_by_secants(row_of(estimated), estimated.share); }).value_or(estimated);
   }
 
  private:
+  static constexpr double near_enough = 0.002;  ///< of the measured step
+
+  /// From the estimated size on, until the step takes the measured time.
+  [[nodiscard]] std::optional<StepCause> nearer_by_secants(const CauseRow& row, std::optional<double> share) const {
+    std::optional<StepCause> cause = at_size(row, share.value_or(1.0), times_.fidelity);
+    if (!share || row.form == CauseForm::nics) return cause;
+    double slower = 1.0 / *share, slower_before = 1.0;
+    Seconds before = expected_;
+    for (int i = 0; cause && i < 3 && std::abs(cause->step / measured_ - 1.0) > near_enough; ++i) {
+      const double next = slower + (slower - slower_before) * ((measured_ - cause->step) / (cause->step - before));
+      if (!(next > 1.0) || next > 1.0 / row.smallest) break;
+      slower_before = std::exchange(slower, next);
+      before = cause->step;
+      cause = at_size(row, 1.0 / slower, times_.fidelity);
+    }
+    return cause;
+  }
+
   [[nodiscard]] Altered with_cause(const CauseRow& row, double share) const {
     const std::string_view resource = resource_of(row, scenario_);
     if (!resource.empty()) return {{}, with_speed(scenario_, resource, share)};
@@ -78,6 +159,8 @@ class Causes {
         break;
       case CauseForm::nics:
         overrides = {fmt::format("cluster.network.nics_per_node={}", cards_left(share))};
+        break;
+      case CauseForm::pause:
         break;
       case CauseForm::key:
         overrides = {fmt::format(fmt::runtime(row.change), fmt::format("{:.6g}", share * 100.0))};
@@ -104,16 +187,15 @@ class Causes {
     return std::max(1, static_cast<int>(std::lround(share * cards())));
   }
 
-  [[nodiscard]] Seconds step_of(const Scenario& scenario) const {
-    return predict(scenario, fidelity_, Detail::numbers).time();
-  }
-
-  [[nodiscard]] std::optional<StepCause> at_size(const CauseRow& row, double share) const {
+  [[nodiscard]] std::optional<StepCause> at_size(const CauseRow& row, double share, Fidelity fidelity) const {
     Altered altered = with_cause(row, share);
     StepCause cause{.name = std::string(row.name), .overrides = std::move(altered.overrides)};
-    cause.step = step_of(altered.scenario);
+    times_.set(cause, predict(altered.scenario, fidelity, Detail::numbers));
+    if (row.form == CauseForm::pause) cause.step += cause.pause = pause_;
     if (std::abs(cause.step / expected_ - 1.0) < least_effect) return std::nullopt;
-    if (row.form == CauseForm::setting) return cause;
+    cause.command = command_of(row, scenario_);
+    cause.look_at = row.look_at;
+    if (row.form == CauseForm::setting || row.form == CauseForm::pause) return cause;
     const bool of_cards = row.form == CauseForm::nics;
     cause.share = of_cards ? static_cast<double>(cards_left(share)) / cards() : share;
     const std::string left =
@@ -122,25 +204,36 @@ class Causes {
     return cause;
   }
 
-  /// At the size with which the step takes the measured time, else at the least: times fall as sizes grow.
+  /// At the size with which the step takes the measured time, else at the least. A step is nearly linear in the
+  /// inverse of a speed.
   [[nodiscard]] std::optional<StepCause> at_best_size(const CauseRow& row) const {
-    double low = std::log(row.form == CauseForm::nics ? 1.0 / cards() : row.smallest), high = 0.0;
-    const auto over = [&](double size) {
-      return std::log(step_of(with_cause(row, std::exp(size)).scenario) / measured_);
+    const double slowest = row.form == CauseForm::nics ? cards() : 1.0 / row.smallest;
+    std::optional<StepCause> nearest;
+    double least = std::numeric_limits<double>::infinity();
+    const auto over = [&](double slower) {
+      std::optional<StepCause> cause = at_size(row, 1.0 / slower, Fidelity::estimate);
+      const double excess = (cause ? cause->step : expected_) / measured_ - 1.0;
+      if (std::abs(excess) < least) nearest = std::move(cause);
+      least = std::min(least, std::abs(excess));
+      return std::abs(excess) < near_enough ? 0.0 : excess;
     };
-    const double at_low = over(low), at_high = std::log(expected_ / measured_);
-    if (at_low <= 0.0) return at_size(row, std::exp(low));
-    constexpr double near_enough = 0.002;
+    double low = 1.0, at_low = expected_ / measured_ - 1.0;
+    double high = std::min(measured_ / expected_, slowest), at_high = over(high);
+    while (at_high < 0.0 && high < slowest) {
+      low = std::exchange(high, std::min(3.0 * high, slowest));
+      at_low = std::exchange(at_high, over(high));
+    }
+    if (at_high <= 0.0) return nearest;
     std::uintmax_t steps = 14;
-    std::tie(low, high) = boost::math::tools::toms748_solve(
-        over, low, high, at_low, at_high, [](double a, double b) { return b - a < near_enough; }, steps);
-    return at_size(row, std::exp((low + high) / 2.0));
+    boost::math::tools::toms748_solve(
+        over, low, high, at_low, at_high, [](double a, double b) { return b - a < near_enough * a; }, steps);
+    return nearest;
   }
 
   const Scenario& scenario_;
   const Reload& reload_;
-  Fidelity fidelity_;
-  Seconds expected_, measured_;
+  const StepTimes& times_;
+  Seconds expected_, pause_, measured_;
 };
 
 double bell(double deviations) { return std::exp(-0.5 * deviations * deviations); }
@@ -157,19 +250,11 @@ double steadiness(const CauseRow& row, const std::optional<double>& varies) {
   return *varies > uneven ? weight : *varies < even ? 1.0 / weight : 1.0;
 }
 
-std::string command_of(const CauseRow& row, const Scenario& scenario) {
-  std::string command(row.command);
-  boost::replace_all(command, "{bucket}", fmt::format("{:.0f}", scenario.plan.sync.bucket.value()));
-  boost::replace_all(command, "{gpus}", std::to_string(plan_gpus(scenario.plan, scenario.cluster)));
-  return command;
-}
-
 /// The scenario, loaded anew, with the likeliest cause where the step is slower than its interval.
 Reload state_of(const StepDiagnosis& diagnosis, const Scenario& scenario, const Reload& reload) {
   if (diagnosis.measured <= diagnosis.high || diagnosis.causes.empty()) return reload;
   const StepCause& likely = diagnosis.causes.front();
-  const CauseRow& row = *std::ranges::find(cause_rows, std::string_view(likely.name), &CauseRow::name);
-  return [likely, resource = resource_of(row, scenario), reload](const std::vector<std::string>& further) {
+  return [likely, resource = resource_of(row_of(likely), scenario), reload](const std::vector<std::string>& further) {
     std::vector<std::string> all = likely.overrides;
     all.insert(all.end(), further.begin(), further.end());
     const Scenario state = reload(all);
@@ -195,81 +280,123 @@ bool changes_training(const WhatIf& change) {
   });
 }
 
+double speedup_of(const Result& now, const Result& changed) {
+  const TrainResult *before = now.train(), *after = changed.train();
+  return before != nullptr ? after->samples_per_second / before->samples_per_second : now.time() / changed.time();
+}
+
+/// Those that fit and gain by an estimate, greatest gain first.
+std::vector<WhatIf> gains_by_estimate(const Scenario& state, const Reload& in_state, const StepCause* cause) {
+  constexpr double least_gain = 0.01;
+  const Result now = predict(state, Fidelity::estimate, Detail::numbers);
+  std::vector<WhatIf> gains;
+  for (WhatIf& remedy : remedies(state, in_state)) {
+    const bool fixes = cause != nullptr && !cause->overrides.empty() && has_keys_of(remedy.overrides, cause->overrides);
+    if (!remedy.scenario || fixes || changes_training(remedy)) continue;
+    try {
+      const Result result = predict(*remedy.scenario, Fidelity::estimate, Detail::numbers);
+      const bool grows = now.train() != nullptr && now.train()->memory.fits() && !result.train()->memory.fits();
+      remedy.speedup = speedup_of(now, result);
+      if (!grows && remedy.speedup > 1.0 + least_gain) gains.push_back(std::move(remedy));
+    } catch (const std::exception&) {
+      continue;  // a change that this scenario cannot have
+    }
+  }
+  std::ranges::stable_sort(gains, std::ranges::greater{}, &WhatIf::speedup);
+  return gains;
+}
+
 /// What helps most from that state without another training or other hardware; the end of the cause is one of the
 /// changes.
 std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Scenario& scenario, const Result& expected,
                                      const Reload& reload, Fidelity fidelity) {
   constexpr std::size_t shown = 3;
-  constexpr double least_gain = 0.01;
   const Reload in_state = state_of(diagnosis, scenario, reload);
   const Scenario state = in_state({});
   const Result now = predict(state, fidelity, Detail::numbers);
   std::vector<StepChange> changes;
   const auto add = [&](const std::string& name, const std::vector<std::string>& overrides, const Result& result) {
-    const TrainResult *before = now.train(), *after = result.train();
-    if (before != nullptr && before->memory.fits() && !after->memory.fits()) return;
-    const double speedup =
-        before != nullptr ? after->samples_per_second / before->samples_per_second : now.time() / result.time();
-    if (speedup < 1.0 + least_gain) return;
-    changes.push_back({name, overrides, diagnosis.measured * (result.time() / now.time()), speedup});
+    changes.push_back({name, overrides, diagnosis.measured * (result.time() / now.time()), speedup_of(now, result)});
   };
-  const bool slowed = now.time() > expected.time();
-  const StepCause* cause = slowed ? &diagnosis.causes.front() : nullptr;
-  if (slowed) add("fix: " + cause->name, {}, expected);
-  for (const WhatIf& remedy : remedies(state, in_state)) {
-    const bool fixes = slowed && !cause->overrides.empty() && has_keys_of(remedy.overrides, cause->overrides);
-    if (!remedy.scenario || fixes || changes_training(remedy)) continue;
-    try {
-      add(remedy.name, remedy.overrides, predict(*remedy.scenario, fidelity, Detail::numbers));
-    } catch (const std::exception&) {
-      continue;  // a change that this scenario cannot have
-    }
+  const StepCause* cause = now.time() > expected.time() ? &diagnosis.causes.front() : nullptr;
+  if (cause != nullptr) add("fix: " + cause->name, {}, expected);
+  for (const WhatIf& gain : gains_by_estimate(state, in_state, cause)) {
+    if (changes.size() > shown) break;
+    add(gain.name, gain.overrides, predict(*gain.scenario, fidelity, Detail::numbers));
   }
+  std::erase_if(changes, [](const StepChange& change) { return change.speedup <= 1.0; });
   std::ranges::stable_sort(changes, std::ranges::greater{}, &StepChange::speedup);
   if (changes.size() > shown) changes.resize(shown);
   return changes;
 }
 
-}  // namespace
-
-StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, Seconds measured, Fidelity fidelity,
-                            std::optional<double> varies) {
-  const Result result = predict(scenario, fidelity, Detail::numbers);
-  const Causes causes(scenario, reload, fidelity, result.time(), measured);
-  StepDiagnosis diagnosis{.scenario = scenario.name,
-                          .measured = measured,
-                          .expected = result.time(),
-                          .low = result.uncertainty_low,
-                          .high = result.uncertainty_high};
+/// Likelihoods of all that are given and of none, by how far each step lies from the measured one.
+void weigh(StepDiagnosis& diagnosis, const StepEvidence& measured, const StepCause& none) {
   constexpr double least_deviation = 0.02;  ///< of the logarithm: no prediction is better
   const double deviation =
       std::max(std::log(std::max(1.0, diagnosis.high / diagnosis.low)) / (2.0 * ninth), least_deviation);
-  double odds_of_causes = 0.0;
-  for (const CauseRow& row : cause_rows) odds_of_causes += row.odds;
-  const auto deviations = [&](Seconds step) { return std::log(measured / step) / deviation; };
-  double nearest = std::abs(deviations(diagnosis.expected));
-  for (const CauseRow& row : cause_rows) {
-    if (measured <= diagnosis.expected) break;
-    std::optional<StepCause> cause = causes.explained_by(row);
-    if (!cause || cause->step <= diagnosis.expected) continue;
-    cause->explained = (cause->step - diagnosis.expected) / (measured - diagnosis.expected);
-    cause->command = command_of(row, scenario);
-    cause->look_at = row.look_at;
-    cause->likelihood = row.odds * usual_size(row, cause->share) * steadiness(row, varies);
-    nearest = std::min(nearest, std::abs(deviations(cause->step)));
-    diagnosis.causes.push_back(std::move(*cause));
-  }
-  // Over that of the nearest: far from all of them each by itself would be zero.
-  const auto fit = [&](Seconds step) {
-    return std::exp(0.5 * (nearest + deviations(step)) * (nearest - deviations(step)));
+  const auto deviations = [&](const StepCause& cause) {
+    if (!measured.parts) return std::abs(std::log(measured.step / cause.step) / deviation);
+    constexpr double bucket_deviation = 0.7;  ///< of the logarithm: buckets end with a layer
+    const auto squared = [](double x) { return x * x; };
+    const Seconds scale = deviation * measured.step;
+    double sum = squared((cause.pause - measured.pause) / scale);
+    for (const auto part : compared_parts) sum += squared((cause.parts.*part - *measured.parts.*part) / scale);
+    if (measured.communication) sum += squared((cause.communication - *measured.communication) / scale);
+    if (measured.bucket && is_finite(cause.bucket)) {
+      sum += squared(std::log(cause.bucket / *measured.bucket) / bucket_deviation);
+    }
+    return std::sqrt(sum);
   };
-  diagnosis.none = odds_of_causes * fit(diagnosis.expected);
-  double all = diagnosis.none;
-  for (StepCause& cause : diagnosis.causes) all += cause.likelihood *= fit(cause.step);
+  double nearest = deviations(none);
+  for (const StepCause& cause : diagnosis.causes) nearest = std::min(nearest, deviations(cause));
+  // Over that of the nearest: far from all of them each by itself would be zero.
+  const auto fit = [&](const StepCause& cause) {
+    return std::exp(0.5 * (nearest + deviations(cause)) * (nearest - deviations(cause)));
+  };
+  double all = 0.0;
+  for (const CauseRow& row : cause_rows) all += row.odds;
+  all = diagnosis.none = all * fit(none);
+  for (StepCause& cause : diagnosis.causes) {
+    const CauseRow& row = row_of(cause);
+    cause.likelihood = row.odds * usual_size(row, cause.share) * steadiness(row, measured.varies) * fit(cause);
+    cause.explained = (cause.step - diagnosis.expected) / (diagnosis.measured - diagnosis.expected);
+    all += cause.likelihood;
+  }
   diagnosis.none /= all;
   for (StepCause& cause : diagnosis.causes) cause.likelihood /= all;
   std::ranges::stable_sort(diagnosis.causes, std::ranges::greater{}, &StepCause::likelihood);
-  if (measured >= diagnosis.low) diagnosis.changes = best_changes(diagnosis, scenario, result, reload, fidelity);
+}
+
+}  // namespace
+
+StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, const StepEvidence& measured,
+                            Fidelity fidelity) {
+  const Result result = predict(scenario, fidelity, Detail::numbers);
+  StepDiagnosis diagnosis{.scenario = scenario.name,
+                          .measured = measured.step,
+                          .expected = result.time(),
+                          .low = result.uncertainty_low,
+                          .high = result.uncertainty_high};
+  const StepTimes times(scenario, result.time(), fidelity);
+  StepCause none{.name = "none"};
+  times.set(none, result);
+  if (measured.step > diagnosis.expected) {
+    const Causes causes(scenario, reload, times, result.time(), measured);
+    for (const CauseRow& row : cause_rows) {
+      std::optional<StepCause> cause = causes.explained_by(row);
+      if (cause && cause->step > diagnosis.expected) diagnosis.causes.push_back(std::move(*cause));
+    }
+    weigh(diagnosis, measured, none);
+    constexpr std::size_t simulated = 6;  // those that a reader sees
+    for (StepCause& cause : std::span(diagnosis.causes).first(std::min(simulated, diagnosis.causes.size()))) {
+      cause = causes.simulated(cause);
+    }
+  }
+  weigh(diagnosis, measured, none);
+  if (measured.step >= diagnosis.low) {
+    diagnosis.changes = best_changes(diagnosis, scenario, result, reload, fidelity);
+  }
   return diagnosis;
 }
 

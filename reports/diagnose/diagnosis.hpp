@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/result.hpp"
+#include "reports/diagnose/trace_diagnosis.hpp"
 #include "reports/explain/what_if.hpp"
 
 namespace foretrain {
@@ -17,8 +18,11 @@ struct StepCause {
   std::optional<double> share = {};         ///< the severity: remaining share of a speed, bandwidth or NICs
   std::vector<std::string> overrides = {};  ///< as for --set, where the cause can be stated so
   Seconds step = {};                        ///< predicted with the cause
-  double explained = 0.0;                   ///< share of the difference between measured and expected
-  double likelihood = 0.0;                  ///< of all causes, and of none
+  Breakdown parts = {};                     ///< of that step without pauses; of trainings
+  Seconds pause = {}, communication = {};   ///< as in StepEvidence
+  Bytes bucket = Bytes::infinity();
+  double explained = 0.0;   ///< share of the difference between measured and expected
+  double likelihood = 0.0;  ///< of all causes, and of none
   std::string command = {}, look_at = {};
 };
 
@@ -28,6 +32,16 @@ struct StepChange {
   std::vector<std::string> overrides;
   Seconds step;
   double speedup = 1.0;
+};
+
+/// What is known of a measured step.
+struct StepEvidence {
+  Seconds step;
+  std::optional<double> varies = {};          ///< P90 of the measured steps over their median, from a log
+  Seconds pause = {};                         ///< of `step`: what checkpoints add to the mean step, from a log
+  std::optional<Breakdown> parts = {};        ///< of the rest, from traces
+  std::optional<Seconds> communication = {};  ///< hidden or not, without waiting; from traces
+  std::optional<Bytes> bucket = {};           ///< of gradients, from traces
 };
 
 struct StepDiagnosis {
@@ -42,14 +56,14 @@ struct StepDiagnosis {
 
 /// Predicts each cause of causes.def by itself and finds the size that gives the measured step. The likelihood is
 /// proportional to how often the cause is met, how usual its size is, and how near the predicted step then is to the
-/// measured one, as normal in the logarithm with the prediction's interval. All with "none" sum to 1. `varies`: P90 of
-/// the measured steps over their median, from a log: steps that vary speak for the loader, one part or others' traffic.
-/// Throws as predict does for the scenario itself.
-StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, Seconds measured, Fidelity fidelity,
-                            std::optional<double> varies = std::nullopt);
+/// measured one, as normal in the logarithm with the prediction's interval; all with "none" sum to 1. Where traces say
+/// what the step's parts take, each part is compared. Steps that vary speak for the loader and others' traffic. Throws
+/// as predict does for the scenario itself.
+StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, const StepEvidence& measured,
+                            Fidelity fidelity);
 
-/// At most 40 lines, ending in a line end.
-std::string to_text(const StepDiagnosis& diagnosis);
-std::string to_json(const StepDiagnosis& diagnosis);
+/// At most 40 lines, ending in a line end; traces add a section.
+std::string to_text(const StepDiagnosis& diagnosis, const std::optional<TraceDiagnosis>& traces = std::nullopt);
+std::string to_json(const StepDiagnosis& diagnosis, const std::optional<TraceDiagnosis>& traces = std::nullopt);
 
 }  // namespace foretrain

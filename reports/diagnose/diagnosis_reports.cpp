@@ -54,7 +54,7 @@ std::string commands_text(const StepDiagnosis& d, std::size_t shown) {
 
 }  // namespace
 
-std::string to_text(const StepDiagnosis& d) {
+std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>& traces) {
   std::string text = fmt::format("{}\n", d.scenario);
   TextTable table("ll");
   table.add_row({"Expected", fmt::format("{} {}", format_seconds(d.expected),
@@ -62,6 +62,7 @@ std::string to_text(const StepDiagnosis& d) {
   table.add_row({"Measured", fmt::format("{}, {}", format_seconds(d.measured), verdict_of(d))});
   if (!d.source.empty()) table.add_row({"", d.source});
   text += table.text(page_indent);
+  if (traces) text += to_text(*traces);
   std::size_t shown = std::min(shown_causes, d.causes.size());
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
@@ -81,7 +82,7 @@ std::string to_text(const StepDiagnosis& d) {
   return text;
 }
 
-std::string to_json(const StepDiagnosis& d) {
+std::string to_json(const StepDiagnosis& d, const std::optional<TraceDiagnosis>& traces) {
   nlohmann::ordered_json json;
   json["scenario"] = d.scenario;
   json["measured_s"] = d.measured.value();
@@ -90,6 +91,7 @@ std::string to_json(const StepDiagnosis& d) {
   json["high_s"] = d.high.value();
   json["within"] = d.within();
   if (!d.source.empty()) json["source"] = d.source;
+  if (traces) json["trace"] = to_json(*traces);
   json["likelihood_of_none"] = d.none;
   json["causes"] = nlohmann::json::array();
   for (const StepCause& cause : d.causes) {

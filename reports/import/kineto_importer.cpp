@@ -2,71 +2,18 @@
 // scenario predicts.
 #include <fmt/format.h>
 
-#include <map>
+#include <optional>
 
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
-#include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/kineto_trace.hpp"
+#include "reports/import/predicted_kernels.hpp"
 #include "reports/print/table.hpp"
-#include "sim/simulate.hpp"
 
 namespace foretrain {
 
 namespace {
-
-/// A step as predicted, in the kinds of the trace.
-struct PredictedStep {
-  std::string scenario;
-  std::map<KernelKind, Seconds> kernels;
-  Seconds step, exposed_communication;
-};
-
-KernelKind kind_of(const Operator& op) {
-  using enum KernelKind;
-  if (std::holds_alternative<Matmul>(op.work)) return matmul;
-  if (std::holds_alternative<Attention>(op.work)) return attention;
-  if (std::holds_alternative<Convolution>(op.work)) return convolution;
-  const auto* streaming = std::get_if<Streaming>(&op.work);
-  if (streaming == nullptr) return gather;
-  switch (streaming->kind) {
-    case StreamingKind::reduction:
-      return reduction;
-    case StreamingKind::gather:
-      return gather;
-    case StreamingKind::optimizer:
-      return optimizer;
-    case StreamingKind::elementwise:
-      break;
-  }
-  return elementwise;
-}
-
-/// Kernels of the first pipeline stage's ranks, as the rank that was profiled is taken to be one of these.
-PredictedStep predicted_step(const ImportInput& input) {
-  const Scenario scenario = load_scenario(input.scenario, input.overrides);
-  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
-    throw ScenarioError({input.scenario, 0, 0}, "workload", "nothing that is trained", "workload: { train: … }");
-  }
-  const std::unique_ptr<Job> job = make_job(scenario, input.fidelity, Recipes::kept);
-  const Result result = result_of(*job, executor_of(*job, input.fidelity));
-  PredictedStep step{scenario.name, {}, result.train()->step_time, result.train()->breakdown.exposed_communication};
-  for (const Task& task : job->graph().tasks()) {
-    const Block& block = job->graph().blocks()[static_cast<std::size_t>(task.block)];
-    const Resource& resource = job->graph().resources()[static_cast<std::size_t>(task.resource)];
-    if (resource.rank_class != 0 || block.recipe == nullptr) continue;
-    for (const RecipeWork& work : block.recipe->work) {
-      const auto* priced = std::get_if<PricedOperator>(&work);
-      if (priced == nullptr) continue;
-      const KernelKind kind = block.category == Category::optimizer ? KernelKind::optimizer : kind_of(priced->op);
-      step.kernels[kind] += priced->predicted * static_cast<double>(priced->count);
-    }
-  }
-  for (const auto& [name, time] : result.train()->communication) step.kernels[KernelKind::communication] += time.total;
-  return step;
-}
 
 std::string relative_error(Seconds predicted, Seconds measured) {
   return measured > Seconds(0.0) ? signed_percent(predicted / measured - 1.0) : "";
@@ -86,14 +33,14 @@ std::string report_on(const KinetoSummary& trace, const std::optional<PredictedS
     const auto found = trace.kernels.find(kind);
     const TracedKernels kernels = found == trace.kernels.end() ? TracedKernels() : found->second;
     Seconds other;
-    if (predicted && predicted->kernels.contains(kind)) other = predicted->kernels.at(kind);
+    if (predicted && predicted->kernels.contains(kind)) other = predicted->kernels.at(kind).time;
     if (kernels.count == 0.0 && other == Seconds(0.0)) continue;
     add(std::string(name(kind)), fmt::format("{:.4g}", kernels.count), kernels.time, other);
   }
   table.add_rule();
-  const Seconds step = predicted ? predicted->step : Seconds(0.0);
+  const Seconds step = predicted ? predicted->result.time() : Seconds(0.0);
   if (trace.on_device) {
-    const Seconds exposed = predicted ? predicted->exposed_communication : Seconds(0.0);
+    const Seconds exposed = predicted ? predicted->result.train()->breakdown.exposed_communication : Seconds(0.0);
     add("exposed communication", "", trace.exposed_communication, exposed);
     table.add_row({"nothing runs on the device", "", format_seconds(trace.idle)});
   }
@@ -106,7 +53,9 @@ std::string report_on(const KinetoSummary& trace, const std::optional<PredictedS
 std::string import_kineto(const ImportInput& input) {
   const KinetoSummary trace = summarise_kineto(input.text, input.file);
   std::optional<PredictedStep> predicted;
-  if (!input.scenario.empty()) predicted = predicted_step(input);
+  if (!input.scenario.empty()) {
+    predicted = predicted_kernels(load_scenario(input.scenario, input.overrides), input.fidelity);
+  }
   std::string text = fmt::format("{}\n", input.file);
   if (predicted) text += fmt::format("beside the prediction of {}\n", predicted->scenario);
   text += trace.steps_marked ? fmt::format("  a step, the mean of {}\n\n", trace.steps)

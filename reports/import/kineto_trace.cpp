@@ -4,102 +4,41 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 #include "model/base/text.hpp"
 #include "model/scenario/yaml_document.hpp"
 #include "reports/import/importer.hpp"
+#include "reports/import/kineto_events.hpp"
 
 namespace foretrain {
 
 namespace {
-
-using nlohmann::json;
-
-/// An event of the Trace Event Format; times in microseconds.
-struct TraceEvent {
-  std::string name, category, thread;
-  int device = 0;
-  double start = 0.0, duration = -1.0;
-  [[nodiscard]] double end() const { return start + duration; }
-};
-
-/// Nothing of what is no complete event.
-std::optional<TraceEvent> event_of(const json& event) {
-  const auto text = [&](const char* key) {
-    const auto found = event.find(key);
-    return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  const auto number = [](const json& object, const char* key, double otherwise) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
-  };
-  TraceEvent one{.name = text("name"), .category = to_lower(text("cat")), .thread = ""};
-  for (const char* key : {"pid", "tid"}) one.thread += (event.contains(key) ? event[key].dump() : "") + "/";
-  one.start = number(event, "ts", one.start);
-  one.duration = number(event, "dur", one.duration);
-  if (const auto arguments = event.find("args"); arguments != event.end()) {
-    const double device = number(*arguments, "device", 0.0);
-    if (device >= 0.0 && device < 1e6) one.device = static_cast<int>(device);
-  }
-  const bool complete = text("ph") == "X" && one.duration >= 0.0 && one.duration < 1e15 && std::abs(one.start) < 1e18;
-  return complete ? std::optional(std::move(one)) : std::nullopt;
-}
-
-/// Of the list of events, which is all of the trace or its "traceEvents". Events are taken one by one: traces are
-/// larger than memory should be filled with their trees. Throws ScenarioError.
-std::vector<TraceEvent> read_events(const std::string& text, const std::string& file) {
-  using When = json::parse_event_t;
-  std::vector<TraceEvent> events;
-  bool has_list = false, named = false;
-  int depth_of_events = -1;
-  const auto take = [&](int depth, When when, const json& parsed) {
-    if (depth > static_cast<int>(deepest_nesting)) {
-      throw ScenarioError({file, 0, 0}, "", fmt::format("nested deeper than {} levels", deepest_nesting),
-                          "a trace as the profiler wrote it");
-    }
-    if (when == When::key && depth == 1) named = parsed == "traceEvents";
-    if (when == When::array_start && (depth == 0 || (depth == 1 && named && depth_of_events < 0))) {
-      depth_of_events = depth + 1;
-      has_list = true;
-    }
-    if (when == When::array_end && depth + 1 == depth_of_events) depth_of_events = -1;
-    if (when != When::object_end || depth != depth_of_events) return true;
-    if (std::optional<TraceEvent> event = event_of(parsed)) events.push_back(std::move(*event));
-    return false;
-  };
-  try {
-    [[maybe_unused]] const json rest = json::parse(text, take);
-  } catch (const json::exception& error) {
-    refuse_json(error, text, file, "a trace as the profiler wrote it, to its end");
-  }
-  if (!has_list) throw ScenarioError({file, 0, 0}, "traceEvents", "no list of events", "a trace of torch.profiler");
-  return events;
-}
 
 struct NameRow {
   std::string_view part;
   KernelKind kind;
 };
 
-KernelKind first_match(std::span<const NameRow> rows, std::string_view name) {
+KernelKind first_match(std::span<const NameRow> rows, std::string_view name, KernelKind otherwise) {
   const std::string lower = to_lower(name);
   const auto row =
       std::ranges::find_if(rows, [&](const NameRow& r) { return lower.find(r.part) != std::string::npos; });
-  return row == rows.end() ? KernelKind::elementwise : row->kind;
+  return row == rows.end() ? otherwise : row->kind;
 }
 
-/// By the names that libraries and compilers give their kernels; elementwise where nothing else is known.
+/// By the names that libraries and compilers give their kernels.
 KernelKind kind_of_kernel(std::string_view name) {
   using enum KernelKind;
   static constexpr NameRow rows[] = {
 #define KERNEL(part, kind) {part, kind},
 #include "reports/import/kernel_names.def"
   };
-  return first_match(rows, name);
+  return first_match(rows, name, other);
 }
 
 /// The same of PyTorch's operators on processors ("aten::addmm").
@@ -109,20 +48,7 @@ KernelKind kind_of_operator(std::string_view name) {
 #define OPERATOR(part, kind) {part, kind},
 #include "reports/import/kernel_names.def"
   };
-  return first_match(rows, name);
-}
-
-/// The length of a union of intervals inside a window.
-double covered(std::vector<std::pair<double, double>> intervals, double from, double to) {
-  std::ranges::sort(intervals);
-  double sum = 0.0, end = from;
-  for (const auto& [start, stop] : intervals) {
-    const double first = std::max(start, end), last = std::min(stop, to);
-    if (last <= first) continue;
-    sum += last - first;
-    end = last;
-  }
-  return sum;
+  return first_match(rows, name, elementwise);
 }
 
 struct Window {
@@ -191,24 +117,130 @@ void add_operators(std::vector<const TraceEvent*>& work, const Window& window, K
   }
 }
 
-void add_kernels(const std::vector<const TraceEvent*>& work, const Window& window, KinetoSummary& summary) {
-  std::vector<std::pair<double, double>> all, computing;
-  for (const TraceEvent* event : work) {
-    if (event->start < window.from || event->start > window.to) continue;
-    const KernelKind kind = event->category == "kernel" ? kind_of_kernel(event->name) : KernelKind::copy;
-    summary.kernels[kind].time += Seconds(event->duration * 1e-6);
-    summary.kernels[kind].count += 1.0;
-    all.emplace_back(event->start, event->end());
-    if (kind != KernelKind::communication) computing.push_back(all.back());
+KernelKind kind_of_work(const TraceEvent& event) {
+  if (event.category != "kernel") return KernelKind::copy;
+  if (event.collective) {
+    std::string name = event.collective->name;
+    std::erase(name, '_');
+    const KernelKind kind = kind_of_kernel(name == "allgatherbase" ? "allgather" : name);
+    if (is_communication(kind)) return kind;
   }
-  const double busy = covered(std::move(all), window.from, window.to);
-  summary.exposed_communication = Seconds((busy - covered(std::move(computing), window.from, window.to)) * 1e-6);
-  summary.idle = Seconds((window.to - window.from - busy) * 1e-6);
+  return kind_of_kernel(event.name);
+}
+
+/// Who is to blame for a device that rests: the host where it launched the next kernel later than the one before had
+/// ended, or the data loader for as long as the host waited for it; else what the next kernel depends on.
+class IdleCauses {
+ public:
+  explicit IdleCauses(const std::vector<TraceEvent>& events) {
+    for (const TraceEvent& event : events) {
+      const bool launch = event.category.starts_with("cuda_") || event.category == "runtime";
+      if (launch && event.correlation >= 0.0) launched_[event.correlation] = event.end();
+      if (event.name.find("DataLoader") != std::string::npos && event.category != "python_function") {
+        loading_.emplace_back(event.start, event.end());
+      }
+    }
+  }
+
+  /// `next`: the kernel that ends the rest; nullptr at the window's end.
+  void add(double from, double to, const TraceEvent* next, IdleTime& idle) const {
+    double loader = 0.0;
+    for (const auto& [start, end] : loading_) loader += std::max(0.0, std::min(end, to) - std::max(start, from));
+    loader = std::min(loader, to - from);
+    const auto launch = next == nullptr ? launched_.end() : launched_.find(next->correlation);
+    const bool told = !launched_.empty() && (next == nullptr || launch != launched_.end());
+    const bool late = next == nullptr || (told && launch->second > from);
+    Seconds& rest = !told ? idle.unknown : late ? idle.host : idle.dependency;
+    rest += Seconds((to - from - loader) * 1e-6);
+    idle.loader += Seconds(loader * 1e-6);
+  }
+
+ private:
+  std::unordered_map<double, double> launched_;  ///< end of a launch, by its correlation
+  std::vector<std::pair<double, double>> loading_;
+};
+
+/// Each moment belongs to one event of those that run: to kernels before collectives, these before copies, and to the
+/// first that began; so that all add up to the window.
+void add_kernels(const std::vector<const TraceEvent*>& work, const Window& window, const IdleCauses& causes,
+                 KinetoSummary& summary) {
+  struct Moment {
+    double at;
+    bool begins;
+    std::size_t event;
+  };
+  std::vector<Moment> moments;
+  std::vector<KernelKind> kinds(work.size());
+  std::unordered_map<std::string_view, KernelKind> known_names;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    if (work[i]->start < window.from || work[i]->start > window.to) continue;
+    const auto [known, is_new] = known_names.try_emplace(work[i]->name, KernelKind::other);
+    if (is_new || work[i]->collective) known->second = kind_of_work(*work[i]);
+    kinds[i] = known->second;
+    summary.kernels[kinds[i]].time += Seconds(work[i]->duration * 1e-6);
+    summary.kernels[kinds[i]].count += 1.0;
+    if (is_communication(kinds[i])) {
+      const CollectiveArguments arguments = work[i]->collective.value_or(CollectiveArguments());
+      summary.collectives.push_back({kinds[i], Bytes(arguments.bytes), arguments.ranks, arguments.group,
+                                     arguments.group_ranks, Seconds(work[i]->duration * 1e-6)});
+    }
+    const double end = std::min(work[i]->end(), window.to);
+    if (end <= work[i]->start) continue;
+    moments.push_back({work[i]->start, true, i});
+    moments.push_back({end, false, i});
+  }
+  std::ranges::stable_sort(moments, {}, [](const Moment& m) { return std::pair(m.at, m.begins); });
+  const auto weight = [&](std::size_t i) {
+    return std::tuple(kinds[i] == KernelKind::copy ? 2 : is_communication(kinds[i]) ? 1 : 0, work[i]->start, i);
+  };
+  std::set<std::tuple<int, double, std::size_t>> running;
+  double now = window.from;
+  for (const Moment& moment : moments) {
+    if (moment.at > now && running.empty()) causes.add(now, moment.at, work[moment.event], summary.idle_by);
+    if (moment.at > now && !running.empty()) {
+      summary.kernels[kinds[std::get<2>(*running.begin())]].alone += Seconds((moment.at - now) * 1e-6);
+    }
+    now = std::max(now, moment.at);
+    if (moment.begins) {
+      running.insert(weight(moment.event));
+    } else {
+      running.erase(weight(moment.event));
+    }
+  }
+  if (window.to > now) causes.add(now, window.to, nullptr, summary.idle_by);
+  for (const auto& [kind, kernels] : summary.kernels) {
+    if (is_communication(kind)) summary.exposed_communication += kernels.alone;
+  }
+  summary.idle = summary.idle_by.total();
+}
+
+/// A list of kernels as validate/pytorch/one_step.py writes it: name, launches in a step, seconds, operator, shapes.
+/// How long the step takes it does not say.
+std::optional<KinetoSummary> summary_of_list(const std::string& text, const std::string& file) {
+  constexpr std::string_view mark = "\"kernels of a step\"";
+  if (std::string_view(text).substr(0, 100).find(mark) == std::string_view::npos) return std::nullopt;
+  KinetoSummary summary;
+  summary.on_device = summary.steps_marked = true;
+  summary.step_known = false;
+  try {
+    const nlohmann::json list = nlohmann::json::parse(text);
+    for (const auto& row : list.at("kernels")) {
+      TracedKernels& kernels = summary.kernels[kind_of_kernel(row.at(0).get<std::string>())];
+      kernels.count += row.at(1).get<double>();
+      kernels.time += Seconds(row.at(2).get<double>());
+      kernels.alone = kernels.time;
+      summary.step += Seconds(row.at(2).get<double>());
+    }
+  } catch (const nlohmann::json::exception& error) {
+    refuse_json(error, text, file, "kernels of a step as one_step.py writes them");
+  }
+  return summary;
 }
 
 }  // namespace
 
 KinetoSummary summarise_kineto(const std::string& text, const std::string& file) {
+  if (std::optional<KinetoSummary> listed = summary_of_list(text, file)) return *std::move(listed);
   const std::vector<TraceEvent> events = read_events(text, file);
   KinetoSummary summary;
   std::vector<const TraceEvent*> work;
@@ -230,7 +262,7 @@ KinetoSummary summarise_kineto(const std::string& text, const std::string& file)
   summary.steps = window.steps;
   summary.steps_marked = window.marked;
   if (summary.on_device) {
-    add_kernels(work, window, summary);
+    add_kernels(work, window, IdleCauses(events), summary);
   } else {
     add_operators(work, window, summary);
   }
@@ -238,7 +270,13 @@ KinetoSummary summarise_kineto(const std::string& text, const std::string& file)
   summary.step = Seconds((window.to - window.from) * 1e-6 / steps);
   summary.exposed_communication = summary.exposed_communication / steps;
   summary.idle = summary.idle / steps;
-  for (auto& [kind, kernel] : summary.kernels) kernel = {kernel.time / steps, kernel.count / steps};
+  for (Seconds* part :
+       {&summary.idle_by.host, &summary.idle_by.loader, &summary.idle_by.dependency, &summary.idle_by.unknown}) {
+    *part = *part / steps;
+  }
+  for (auto& [kind, kernel] : summary.kernels) {
+    kernel = {kernel.time / steps, kernel.count / steps, kernel.alone / steps};
+  }
   return summary;
 }
 

@@ -14,17 +14,46 @@ enum class KernelKind {
   matmul,
   attention,
   convolution,
+  normalisation,
   elementwise,
   reduction,
   gather,
   optimizer,
-  communication,
-  copy
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  p2p,
+  communication,  ///< of other kinds
+  copy,
+  other  ///< by a name that kernel_names.def does not have
+};
+constexpr bool is_communication(KernelKind kind) {
+  return kind >= KernelKind::all_reduce && kind <= KernelKind::communication;
+}
+
+/// Of one step.
+struct TracedKernels {
+  Seconds time;
+  double count = 0;
+  Seconds alone = {};  ///< in which nothing of more weight runs: kernels before collectives before copies
 };
 
-struct TracedKernels {
-  Seconds time;      ///< of one step
-  double count = 0;  ///< in one step
+/// Why no kernel runs, of one step.
+struct IdleTime {
+  Seconds host;        ///< the next kernel was launched too late
+  Seconds loader;      ///< the host waited for the data loader
+  Seconds dependency;  ///< the next kernel was launched in time
+  Seconds unknown;     ///< the trace has no launches
+  [[nodiscard]] Seconds total() const { return host + loader + dependency + unknown; }
+};
+
+struct TracedCollective {
+  KernelKind kind = KernelKind::communication;
+  Bytes size;                      ///< as nccl-tests counts it; 0: the trace does not say it
+  int ranks = 0;                   ///< of its group; 0: not said
+  std::string group, group_ranks;  ///< of one process group; "[0, 8]" or empty
+  Seconds time;                    ///< with waiting for other ranks
 };
 
 struct KinetoSummary {
@@ -32,10 +61,13 @@ struct KinetoSummary {
   bool steps_marked = false;  ///< by the profiler's schedule (ProfilerStep#…); else the trace counts as one step
   bool on_device = false;     ///< kernels of a GPU; else operators of a processor, without those inside them
   int devices = 1;            ///< the first of which is summarised
+  bool step_known = true;     ///< else its kernels alone, and there is no idle time
   Seconds step;
   std::map<KernelKind, TracedKernels> kernels;
   Seconds exposed_communication;  ///< of one step: nothing else runs
   Seconds idle;                   ///< of one step
+  IdleTime idle_by;
+  std::vector<TracedCollective> collectives;  ///< of all steps, in their order
 };
 
 /// Throws ScenarioError for what is no trace, or has neither kernels nor operators. `file` is named in errors.

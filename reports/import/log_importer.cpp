@@ -8,6 +8,7 @@
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/load/cases.hpp"
+#include "reports/import/kineto_trace.hpp"
 #include "reports/import/training_log.hpp"
 
 namespace foretrain {
@@ -165,6 +166,21 @@ std::string scenario_of_head(const ImportInput& input, HeadTool tool, std::size_
 bool is_measured(const std::string& column) { return column.starts_with("measured."); }
 
 }  // namespace
+
+LoggedRun read_log_or_trace(const ImportInput& input) {
+  if (input.text.find("\"traceEvents\"") == std::string::npos) return read_training_log(input);
+  const KinetoSummary trace = summarise_kineto(input.text, input.file);
+  if (!trace.steps_marked) {
+    throw ScenarioError({input.file, 0, 0}, "traceEvents", "no steps are marked",
+                        "a trace with a schedule, or of prof.step() after each step");
+  }
+  LoggedRun run;
+  run.file = input.file;
+  run.format = "PyTorch profiler";
+  run.median = run.slowest_tenth = trace.step.value();
+  run.steps = static_cast<std::size_t>(trace.steps);
+  return run;
+}
 
 std::string scenario_at_head(const ImportInput& input) {
   for (const HeadRow& row : head_rows) {

@@ -213,6 +213,10 @@ void set_times(LoggedRun& run, const std::vector<LoggedStep>& steps) {
   }
   run.steps = counted.size();
   run.median = median(counted);
+  for (const LoggedStep& step : std::span(steps).subspan(run.warm_up)) {
+    const double longer = is_rate(run.quantity) ? run.median / step.value : step.value / run.median;
+    if (step.after == LogPause::checkpoint) run.checkpoint_share += (longer - 1.0) / static_cast<double>(all.size());
+  }
   run.slowest_tenth = quantile(counted, is_rate(run.quantity) ? 0.1 : 0.9);
   run.spread = (quantile(counted, 0.75) - quantile(counted, 0.25)) / run.median;
 }

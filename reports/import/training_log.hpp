@@ -44,8 +44,9 @@ struct LoggedRun {
   double spread = 0.0;                                      ///< distance of the quartiles over the median
   std::size_t steps = 0;                                    ///< that count
   std::size_t warm_up = 0, evaluation = 0, checkpoint = 0;  ///< that do not
-  std::optional<double> memory;                             ///< reserved on the GPU of the log, at most, in bytes
-  std::string scenario;                                     ///< of scenario_at_head(), where it is asked for
+  double checkpoint_share = 0.0;  ///< of the median: what steps behind checkpoints add to the mean step
+  std::optional<double> memory;   ///< reserved on the GPU of the log, at most, in bytes
+  std::string scenario;           ///< of scenario_at_head(), where it is asked for
 
   /// "48 steps (2 warm-up left out), quartiles 1.2 % apart".
   [[nodiscard]] std::string text() const;
@@ -54,6 +55,9 @@ struct LoggedRun {
 /// Reads the log by the format of which it has most steps (log_figures.def). Other lines are skipped. Throws
 /// ScenarioError where no line tells how long a step took.
 LoggedRun read_training_log(const ImportInput& input);
+
+/// The same of a profiler's trace whose steps are marked, or of a log.
+LoggedRun read_log_or_trace(const ImportInput& input);
 
 /// The scenario of the arguments that the log's framework printed at its head; "" where it printed none. Throws
 /// ScenarioError as the importer of the framework's files.

@@ -34,7 +34,8 @@ TEST_CASE("learn writes a stack, names rows that it cannot use, and other comman
   const FilterResult learned = run_program({"learn", table, "-o", stack});
   INFO(learned.errors);
   CHECK(learned.status == 0);
-  CHECK_THAT(learned.output, Catch::Contains("Learned from 8 runs") && Catch::Contains("each fifth, learned from the others"));
+  CHECK_THAT(learned.output,
+             Catch::Contains("Learned from 8 runs") && Catch::Contains("each fifth, learned from the others"));
   check_has(learned.errors, {"bad is left out", "runs.csv:10:", "again is left out",
                              "runs.csv:11:", "2 times what run-0 measures of the same run"});
   const FilterResult usual = run_program({"predict", "gpt2-xl-dgx-a100", "--json"});
@@ -66,6 +67,29 @@ TEST_CASE("learn --json says of every run how far off it is, what was left out a
   CHECK(mean("error") == Approx(json["errors"]["fitted"]["mean"].get<double>()));
   CHECK(mean("error_left_out") == Approx(json["errors"]["left_out"]["mean"].get<double>()));
   for (const auto& one : json["parameters"]) CHECK(one["low"] <= one["high"]);
+}
+
+TEST_CASE("learn takes a folder of logs, each with its scenario beside it, as the table of their rows") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.file("logs"));
+  std::string table = "case,base,measured.step_time\n";
+  for (int i = 1; i <= 5; ++i) {
+    const std::string name = fmt::format("run{}", i);
+    const std::string scenario =
+        folder.file("logs/" + name + ".yaml",
+                    fmt::format("cluster: {{ node: dgx-a100-80gb, nodes: 1 }}\nworkload: {{ train: {{ model: gpt2, "
+                                "global_batch: {}, micro_batch: 4 }} }}\n",
+                                32 * i));
+    folder.file("logs/" + name + ".log",
+                fmt::format("iteration 5/ 9 | elapsed time per iteration (ms): {} |\n", 300 * i));
+    table += fmt::format("{},{},{} s\n", name, scenario, 0.3 * i);
+  }
+  folder.file("logs/notes.txt", "nothing of a step\n");
+  const nlohmann::json of_logs = nlohmann::json::parse(output_of({"learn", folder.file("logs"), "--json"}));
+  const nlohmann::json of_table = nlohmann::json::parse(output_of({"learn", folder.file("runs.csv", table), "--json"}));
+  CHECK(of_logs["cases"] == of_table["cases"]);
+  REQUIRE(of_logs["failed"].size() == 1);
+  CHECK_THAT(of_logs["failed"][0]["why"].get<std::string>(), Catch::Contains("no line tells how long a step took"));
 }
 
 TEST_CASE("learn wants five runs, a base that there is, and an output") {

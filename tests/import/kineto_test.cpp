@@ -38,7 +38,7 @@ TEST_CASE("kernels of the first device are summed between the first one's start 
                     event("kernel", "gemm", 260, 0)}) == R"(1 step, devices: 2: 220; alone 50, idle 80
 matmul 50 x 2
 elementwise 30 x 1
-communication 80 x 1
+all_reduce 80 x 1
 copy 10 x 1)");
 }
 
@@ -50,7 +50,7 @@ TEST_CASE("marked steps are the window, and all is told of one of them") {
                     event("kernel", "gemm", 110, 20)}) == R"(2 steps marked, devices: 1: 100; alone 5, idle 80
 matmul 20 x 1
 reduction 20 x 0.5
-communication 20 x 0.5)");
+p2p 20 x 0.5)");
 }
 
 TEST_CASE("operators of a processor count without those that they call, of their own thread") {
@@ -63,6 +63,30 @@ matmul 130 x 3
 elementwise 30 x 1
 optimizer 50 x 2
 copy 10 x 1)");
+}
+
+TEST_CASE("a GPU that rests waits for the host's launch, for its loader, or for what its next kernel depends on") {
+  const auto launch = [](double start, double end, int correlation) {
+    return fmt::format(R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","ts":{},"dur":{},"args":)"
+                       R"({{"correlation":{}}}}})",
+                       start, end - start, correlation);
+  };
+  const auto kernel = [](double start, double end, int correlation) {
+    return fmt::format(R"({{"ph":"X","cat":"kernel","name":"gemm","ts":{},"dur":{},"args":{{"correlation":{}}}}})",
+                       start, end - start, correlation);
+  };
+  // The host: 5 before the first kernel, 10 before the second, whose launch ends at 28, and 5 of the 20 from 40 to 60,
+  // of which the loader has 15. The last kernel was launched at 62: it depends on something from 70 to 77.
+  const KinetoSummary sum = summarise_kineto(
+      fmt::format("[{}]", fmt::join({event("user_annotation", "ProfilerStep#1", 0, 100), launch(1, 3, 1),
+                                     kernel(5, 20, 1), launch(25, 28, 2), kernel(30, 40, 2),
+                                     event("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 42, 15),
+                                     launch(58, 59, 3), kernel(60, 70, 3), launch(60, 62, 4), kernel(77, 100, 4)},
+                                    ",")),
+      "f");
+  CHECK(sum.idle_by.host.value() * 1e6 == Approx(5.0 + 10.0 + 5.0));
+  CHECK(sum.idle_by.loader.value() * 1e6 == Approx(15.0));
+  CHECK(sum.idle_by.dependency.value() * 1e6 == Approx(7.0));
 }
 
 TEST_CASE("what is no complete event says nothing") {

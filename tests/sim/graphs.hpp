@@ -33,7 +33,7 @@ inline LoweredCollective scheduled(const Schedule& schedule, Bytes size, Seconds
   };
   LoweredCollective lowered{"scheduled", {}};
   for (int phase = 0; phase < schedule.phases;) {
-    LoweredCollective::Phase next{latency, {}, schedule.stretch(phase).length};
+    LoweredCollective::Phase next{latency, {}, schedule.phase_run(phase).length};
     for (const Transfer& transfer : schedule.phase(phase)) {
       next.flows.push_back({endpoint(transfer.source), endpoint(transfer.destination),
                             chunk_range_size(size, schedule.chunks, transfer.first_chunk, transfer.chunks)});
