@@ -25,7 +25,9 @@ constexpr double ampere = 8.0, hopper = 9.0, blackwell = 10.0;
 // A channel's slots: LL's without flags, LL128's for 640 threads with 120 words each (src/include/device.h).
 constexpr Bytes ll_slot(32.0 * 1024.0), ll128_slot(640.0 * 120.0 * 8.0);
 constexpr Bytes switch_chunk(64.0 * 1024.0);
-constexpr double switch_lanes = 16.0;  // for each rank of a node
+// Channels of reductions in switches, each with a chunk for every rank of a node: on Hopper, and on Blackwell inside a
+// node and between nodes (NVLS_NCHANNELS_SM90, _SM100_NVL and _SM100, src/transport/nvls.cc).
+constexpr double switch_channels = 16.0, blackwell_switch_channels = 24.0, blackwell_channels_between_nodes = 32.0;
 constexpr Bytes ll_word(8.0), largest_ll_message(16 * 1024.0), piece(512 * 1024.0);
 /// Peers that NCCL serves at a time, the own copy among them (NCCL_MAX_DEV_WORK_P2P_PER_BATCH, src/include/device.h).
 constexpr int batch = 8;
@@ -79,6 +81,9 @@ Library::Library(const CollectiveCall& call, const Topology& topology, const Cal
   const std::vector<GroupLayout::NodePart>& nodes = slowest_->nodes;
   for (std::size_t k = 0; nodes.size() > 1 && k < nodes.size(); ++k) {
     hops_.push_back(topology.latency(nodes[k].ranks.front(), nodes[(k + 1) % nodes.size()].ranks.front()));
+  }
+  if (nodes.size() > 1 && !version().none()) {
+    searched_ = searched_rings(nodes[0].ranks, nodes[1].ranks.front(), slowest_->nvlink, topology);
   }
 }
 
@@ -258,8 +263,13 @@ BytesPerSecond Library::peer_bandwidth(Bytes message) const {
   return BytesPerSecond(constants_.peer_channel_gbps * 1e9) * channels;
 }
 
+double Library::switch_lanes() const {
+  const double newer = in_one_node() ? blackwell_switch_channels : blackwell_channels_between_nodes;
+  return (compute_capability_ >= blackwell ? newer : switch_channels) * slowest_->largest_node;
+}
+
 Bytes Library::in_switch_message() const {
-  const double chunks = call_.size / (switch_chunk * (switch_lanes * slowest_->largest_node));
+  const double chunks = call_.size / (switch_chunk * switch_lanes());
   return std::min(largest_message_, switch_chunk * std::cbrt(std::max(chunks, 1e-3)));
 }
 
@@ -280,9 +290,23 @@ bool Library::expects_switches(Seconds links) const {
   return foretrain::expects_switches(ring, slowest_->ranks);
 }
 
+Seconds Library::expected(LibraryAlgorithm algorithm, LibraryProtocolKind protocol) const {
+  const ExpectedNetwork network{.operation = call_.operation,
+                                .size = call_.size,
+                                .ranks = slowest_->ranks,
+                                .nodes = slowest_->node_count,
+                                .nvlink = slowest_->nvlink,
+                                .compute_capability = compute_capability_,
+                                .rings = searched_.rate,
+                                .channels = searched_.channels,
+                                .card = card_step_,
+                                .unit = tuning_step()};
+  return expected_time(network, algorithm, protocol);
+}
+
 Bytes Library::switch_pieces() const {
   if (version().none()) return Bytes(0.0);
-  const double lanes = switch_lanes * slowest_->largest_node;
+  const double lanes = switch_lanes();
   Bytes chunk = switch_chunk * 2.0;
   if (call_.size < chunk * (64.0 * lanes)) chunk = switch_chunk;
   if (call_.size < chunk * (8.0 * lanes)) chunk = switch_chunk / 2.0;
@@ -292,7 +316,7 @@ Bytes Library::switch_pieces() const {
 
 Bytes Library::switch_tree_pieces() const {
   if (version().none()) return Bytes(0.0);
-  return std::min(switch_lanes * slowest_->largest_node * switch_chunk, call_.size);
+  return std::min(switch_lanes() * switch_chunk, call_.size);
 }
 
 bool Library::has_parallel_trees() const {

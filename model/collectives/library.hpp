@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/collectives/channels.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/library_choice.hpp"
 #include "model/collectives/traffic.hpp"
@@ -103,7 +104,7 @@ class Library {
   /// ALLREDUCE_SLICESTEPS; src/include/collectives.h), of trees one.
   static constexpr Bytes ring_message = 1.0_MiB, tree_message = 0.5_MiB;
   [[nodiscard]] Bytes largest_message() const { return largest_message_; }
-  /// NCCL halves the chunks of its trees of switches until enough of them are under way, in 16 channels and one lane
+  /// NCCL halves the chunks of its trees of switches until enough of them are under way, in all channels and one lane
   /// for each rank of a node: from 64 KiB on they double with every eightfold size (src/enqueue.cc, thresholds at 1, 4,
   /// 16 and 32 chunks a lane; here without the steps).
   [[nodiscard]] Bytes in_switch_message() const;
@@ -112,6 +113,8 @@ class Library {
   [[nodiscard]] Bytes tree_pieces(LibraryProtocolKind kind) const;
   /// NCCL expects reductions in a node's switches to be faster than its rings, whose links are busy for so long.
   [[nodiscard]] bool expects_switches(Seconds links) const;
+  /// What NCCL expects between nodes.
+  [[nodiscard]] Seconds expected(LibraryAlgorithm algorithm, LibraryProtocolKind protocol) const;
   /// What is under way at once in a node's switches, a chunk in each lane, of 128 KiB at most: NCCL halves them until
   /// 64, then 8, then 2 follow each other (NVLS_CHUNKSIZE; src/enqueue.cc).
   [[nodiscard]] Bytes switch_pieces() const;
@@ -125,6 +128,7 @@ class Library {
  private:
   void find_slowest_parts();
   [[nodiscard]] bool has_own_part() const;
+  [[nodiscard]] double switch_lanes() const;
   [[nodiscard]] bool is_early() const;
   [[nodiscard]] double hopper_share() const;
   [[nodiscard]] double idle_share() const;
@@ -141,6 +145,7 @@ class Library {
   BytesPerSecond memory_ = BytesPerSecond::infinity();
   Seconds card_step_;
   Bytes largest_message_ = Bytes::infinity();
+  SearchedRings searched_;     ///< between nodes
   std::vector<Seconds> hops_;  ///< latency from each node to the next, round the ring; empty for one node
 };
 
