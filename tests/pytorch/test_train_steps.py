@@ -5,6 +5,7 @@ import json
 import one_step
 import pytest
 import train_steps
+from step_cases import finetune_cases, network_cases
 
 MACHINE = ('{"date":"2026-01-01","gpus":[{"index":0,"name":"Synthetic 5000","compute_capability":"8.9","sms":100,'
            '"sm_clock_hz":2000000000,"memory_clock_hz":8000000000,"memory_bytes":34359738368,"memory_bus_bits":256,'
@@ -64,6 +65,25 @@ def test_records_are_points_that_calibrate_fits_about_a_quarter_of_them_held_out
         assert said in fit.stdout
     held_out = list(map(train_steps.held_out, names(False)))
     assert 0.15 < sum(held_out) / len(held_out) < 0.35
+
+
+def test_every_step_of_fine_tuners_and_networks_has_a_name_of_its_own_and_fits_the_gpu():
+    every = [train_steps.name_of(case) for cases in (finetune_cases(at_hand=train_steps.LIBRARIES), network_cases())
+             for case in cases]
+    assert len(set(every)) == len(every) >= 40
+    for word in ("lora16", "nf4", "recompute-selective", "chunked8", "fused_linear-liger", "offload-optimizer-deepspeed"):
+        assert any(name.endswith(word) or word + "-" in name for name in every), word
+    assert {case["model"] for case in finetune_cases(memory_gb=24)} == {"llama3.2-1b", "llama3.2-3b"}
+
+
+def test_allocations_are_listed_at_the_steps_peak_alone():
+    # 100 bytes before the step; it takes 50 and 30 and gives 100 back: at most 100 + 50 + 30 = 180, then 80 + 20.
+    event = lambda action, address, size, line=1: dict(  # noqa: E731
+        action=action, addr=address, size=size, frames=[dict(filename="torch/nn.py", line=9, name=""),
+                                                        dict(filename="a/models.py", line=line, name="")])
+    events = [event("alloc", 1, 50, 7), event("segment_alloc", 1, 512), event("alloc", 2, 30, 8),
+              event("free_requested", 9, 100), event("free_completed", 9, 100), event("alloc", 3, 20)]
+    assert one_step.allocations_at_peak(events, 100) == (180, [[50, 1, "models.py:7"], [30, 1, "models.py:8"]])
 
 
 def test_what_nvidia_smi_says_becomes_the_records_state():

@@ -22,8 +22,11 @@ def attend(q, k, v, causal, dropout):
     return functional.dropout(torch.softmax(scores, -1), dropout) @ v
 
 
-def build_network(name):
-    """One of PERCEPTRONS, lenet, resnet-18-d2l or resnet-50."""
+VGG_16 = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))  # channels and convolutions before each pooling
+
+
+def build_network(name, side=224):
+    """One of PERCEPTRONS, lenet, resnet-18-d2l, resnet-50 or vgg-16; `side`: of the images of the last two."""
 
     def conv(i, o, k, stride=1, pad=0, bias=True):
         return nn.Conv2d(i, o, k, stride=stride, padding=pad, bias=bias)
@@ -45,6 +48,17 @@ def build_network(name):
     if name == "lenet":  # Dive into Deep Learning, Training on Multiple GPUs
         return nn.Sequential(conv(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2), conv(20, 50, 5), nn.ReLU(),
                              nn.AvgPool2d(2, 2), nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10))
+    if name == "vgg-16":
+        layers, inputs = [], 3
+        for width, count in VGG_16:
+            for _ in range(count):
+                layers += [conv(inputs, width, 3, pad=1), nn.ReLU(inplace=True)]
+                inputs = width
+            layers.append(nn.MaxPool2d(2, 2))
+        layers.append(nn.Flatten())
+        for i, o in ((512 * (side // 32) ** 2, 4096), (4096, 4096)):
+            layers += [nn.Linear(i, o), nn.ReLU(inplace=True), nn.Dropout(0.5)]
+        return nn.Sequential(*layers, nn.Linear(4096, 1000))
     if name == "resnet-18-d2l":  # Dive into Deep Learning: 3x3 stem, biases, no batch norm in the shortcuts
 
         def basic(i, o, stride):
@@ -186,8 +200,9 @@ class Fp8Product(torch.autograd.Function):
         return dx, dw.to(weight.dtype)
 
 
-def to_fp8(x, kind=torch.float8_e4m3fn):
-    """x in fp8, and what it is to be multiplied by."""
+def to_fp8(x, kind=None):
+    """x in fp8 (e4m3), and what it is to be multiplied by."""
+    kind = kind or torch.float8_e4m3fn  # not of PyTorch before 2.1
     scale = torch.finfo(kind).max / x.abs().max().float().clamp(min=1e-12)
     return (x.float() * scale).clamp(torch.finfo(kind).min, torch.finfo(kind).max).to(kind), scale.reciprocal()
 
@@ -232,11 +247,17 @@ class Experts(nn.Module):
         return torch.zeros_like(tokens, dtype=kind).index_add(0, source, y).view(x.shape)
 
 
-def build_llama(shape, sequence, recompute=False, fp8=False):
+def mean_loss(hidden, weight, targets):
+    """Cross-entropy of an output layer over all tokens, in fp32 as trainers have it."""
+    return functional.cross_entropy(functional.linear(hidden, weight).flatten(0, 1).float(), targets.flatten())
+
+
+def build_llama(shape, sequence, recompute="none", fp8=False, loss=mean_loss):
     """Llama: norms by root mean squares, rotary positions, few heads of keys and values, a gated feed-forward or experts.
 
-    `shape`: train_steps.Llama. `recompute`: blocks keep their input alone and run again in the backward pass. `fp8`:
-    so are the products of blocks, but the router's and the experts'.
+    `shape`: step_cases.Llama. `recompute`: in the backward pass blocks run again from their input (full), or only the
+    core of attention does (selective). `fp8`: the GEMMs of blocks are in fp8, except the router's and the experts'.
+    `loss`: like mean_loss.
     """
     hidden, heads, kv_heads, head = shape.hidden, shape.heads, shape.kv_heads, shape.head
     linear = Fp8Linear if fp8 else nn.Linear
@@ -264,7 +285,9 @@ def build_llama(shape, sequence, recompute=False, fp8=False):
             k, v = (part(x).view(b, s, kv_heads, head).transpose(1, 2) for part in (self.k, self.v))
             q, k = rotated(q, cosine, sine).to(v.dtype), rotated(k, cosine, sine).to(v.dtype)
             k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v))
-            return self.out(attend(q, k, v, causal=True, dropout=0.0).transpose(1, 2).reshape(b, s, heads * head))
+            core = (q, k, v, True, 0.0)
+            y = checkpoint(attend, *core, use_reentrant=False) if recompute == "selective" else attend(*core)
+            return self.out(y.transpose(1, 2).reshape(b, s, heads * head))
 
         def forward(self, x, cosine, sine):
             x = x + self.attention(self.norm1(x), cosine, sine)
@@ -285,12 +308,11 @@ def build_llama(shape, sequence, recompute=False, fp8=False):
         def forward(self, tokens, targets):
             x = self.tokens(tokens)
             for block in self.blocks:
-                if recompute:
+                if recompute == "full":
                     x = checkpoint(block, x, self.cosine, self.sine, use_reentrant=False)
                 else:
                     x = block(x, self.cosine, self.sine)
-            logits = functional.linear(self.norm(x), self.head.weight)
-            return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+            return loss(self.norm(x), self.head.weight, targets)
 
     model = Model()
     for module in model.modules():

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """One training step in plain PyTorch, timed: what train_steps.py starts for each of its cases.
 
-    python3 validate/pytorch/one_step.py CASE --seconds S [--kernels FILE] [--trace FILE] [--wait]
+    python3 validate/pytorch/one_step.py CASE --seconds S [--kernels FILE] [--trace FILE] [--memory FILE] [--wait]
     python3 validate/pytorch/one_step.py CASE --for-profiler
+    python3 validate/pytorch/one_step.py CASE --dry-run
 
-CASE is JSON: model, batch, sequence, precision, execution, and perhaps layers and recompute. With --wait it goes on from
-loading PyTorch when it reads a line. With --for-profiler one step alone runs between the marks that a profiler
-starts and stops at: `ncu --profile-from-start off --metrics dram__bytes_read.sum,dram__bytes_write.sum --csv` counts what
+CASE is JSON: one of step_cases.py. With --wait it goes on from loading PyTorch when it reads a line. --memory lists the
+allocations at the peak of a step; --dry-run trains two steps of a tiny model on the CPU. With --for-profiler one step
+alone runs between the marks that a profiler starts and stops at: `ncu --profile-from-start off --metrics dram__bytes_read.sum,dram__bytes_write.sum --csv` counts what
 its kernels read and write. Prints one line of JSON: the seconds of steps ("values"), what
 the GPU said meanwhile ("state"), and "figures": seconds that the host takes to hand a step over and the device to do its
 kernels, how many these are, joules of a step, and bytes.
@@ -14,73 +15,103 @@ kernels, how many these are, joules of a step, and bytes.
 
 import argparse
 import collections
+import contextlib
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import time
 
 import models
-from train_steps import HALF, LLAMAS, TRANSFORMERS, compiled_as_one
+from step_cases import HALF, LLAMAS, TRANSFORMERS, compiled_as_one, memory_format_of
+
+TINY = dict(layers=2, hidden=256, heads=4, vocabulary=512, wide=512, kv_heads=2, head=64)  # Llama of a dry run
 
 
-def loss_function(case, torch):
-    """A model on the GPU with its optimizer, and a function that gives the loss of its batch."""
-    device = torch.device("cuda")
-    graphed = case["execution"] == "cuda_graph"
+def loss_function(case, torch, device):
+    """A model on the device with its optimizer, and a function that gives the loss of its batch."""
+    compiles = case["execution"] == "compiled" and hasattr(torch, "compile")
     name = case["model"]
     if name in TRANSFORMERS or name in LLAMAS:
+        import finetune
         shape = LLAMAS.get(name) or TRANSFORMERS[name]
+        if device.type == "cpu":
+            case = dict(case, layers=2, sequence=32, batch=2)
+            shape = shape._replace(**TINY) if name in LLAMAS else (2, 256, 4, 512, 32)
         layers = case.get("layers", shape[0])
-        with device:  # weights are drawn where they stay
+        kind = torch.get_default_dtype()
+        if "weights" in case or "lora" in case or "offload" in case:
+            torch.set_default_dtype(getattr(torch, HALF[case["precision"]]))
+        # Weights are drawn where they stay; before 2.0 a device is no context.
+        with device if hasattr(device, "__enter__") else contextlib.nullcontext():
             if name in LLAMAS:
-                model = models.build_llama(shape._replace(layers=layers), case["sequence"], "recompute" in case,
-                                           fp8=case["precision"] == "fp8")
+                model = models.build_llama(shape._replace(layers=layers), case["sequence"], case.get("recompute", "none"),
+                                           case["precision"] == "fp8", finetune.loss_of(case, shape, device))
             else:
                 model = models.build_transformer((layers, *shape[1:]), bert=name.startswith("bert"))
+        torch.set_default_dtype(kind)
+        if "lora" in case:
+            finetune.adapt(model, case)
         tokens, targets = (torch.randint(0, shape[3], (case["batch"], case["sequence"]), device=device)
                            for _ in range(2))
         call = model
-        if case["execution"] == "compiled":
+        if compiles:
             if compiled_as_one(case):
                 call = torch.compile(model)
             else:
                 for block in model.blocks:
                     block.compile()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True, capturable=graphed)
-        return model, optimizer, lambda: call(tokens, targets)
-    model = models.build_network(case["model"]).to(device)
-    large = case["model"] == "resnet-50"
-    images = torch.randn(case["batch"], *((3, 224, 224) if large else (1, 28, 28)), device=device)
-    labels = torch.randint(0, 1000 if large else 10, (case["batch"],), device=device)
-    if case["precision"] in HALF:  # tensor cores want channels last
+        return model, finetune.optimizer_of(case, model), lambda: call(tokens, targets)
+    side, batch = (224, case["batch"]) if device.type == "cuda" else (32, 2)
+    model = models.build_network(case["model"], side).to(device)
+    large = case["model"] in ("resnet-50", "vgg-16")
+    images = torch.randn(batch, *((3, side, side) if large else (1, 28, 28)), device=device)
+    labels = torch.randint(0, 1000 if large else 10, (batch,), device=device)
+    if memory_format_of(case) == "nhwc":
         model, images = (t.to(memory_format=torch.channels_last) for t in (model, images))
-    call = torch.compile(model) if case["execution"] == "compiled" else model
+    call = torch.compile(model) if compiles else model
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)
     return model, optimizer, lambda: torch.nn.functional.cross_entropy(call(images).float(), labels)
 
 
-def prepare_step(case, torch):
-    """A function that trains one step and returns its loss."""
+def prepare_step(case, torch, device):
+    """A function that trains one step and returns its loss, and the model."""
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = case["precision"] == "tf32"
     torch.backends.cudnn.benchmark = True
-    model, optimizer, loss_of = loss_function(case, torch)
+    model, optimizer, loss_of = loss_function(case, torch, device)
     model.train()
-    graphed = case["execution"] == "cuda_graph"
+    graphed = case["execution"] == "cuda_graph" and device.type == "cuda"
+    cast = case["precision"] in (*HALF, "fp8") and "weights" not in case and "offload" not in case
 
     def step():
         optimizer.zero_grad(set_to_none=True)
         # A captured cast that is kept for later would be one of this capture.
-        with torch.autocast("cuda", getattr(torch, HALF.get(case["precision"], "bfloat16")),
-                            enabled=case["precision"] in (*HALF, "fp8"), cache_enabled=not graphed):
+        with torch.autocast(device.type, getattr(torch, HALF.get(case["precision"], "bfloat16")), enabled=cast,
+                            cache_enabled=not graphed):
             loss = loss_of()
         loss.backward()
         optimizer.step()
         return loss
 
-    return captured(step, torch) if graphed else step
+    return (captured(step, torch) if graphed else step), model
+
+
+def dry_run(case, torch):
+    """Two steps of a tiny model on the CPU, all of whose trained weights get gradients."""
+    torch.set_num_threads(1)
+    step, model = prepare_step(case, torch, torch.device("cpu"))
+    values = []
+    for _ in range(2):
+        start = time.perf_counter()
+        loss = step()
+        values.append(time.perf_counter() - start)
+    trained = [each for each in model.parameters() if each.requires_grad]
+    if not trained or any(each.grad is None for each in trained) or not torch.isfinite(loss).item():
+        raise RuntimeError("a weight that is trained has no gradient, or the loss is not finite")
+    return dict(values=values, figures=dict(device_used_bytes=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
 
 
 def captured(step, torch):
@@ -250,6 +281,52 @@ def memory_figures(step, torch):
                 reserved_peak_bytes=torch.cuda.max_memory_reserved(), device_used_bytes=total - free)
 
 
+def allocations_at_peak(events, rest):
+    """What a step has allocated when it needs most: bytes, and [bytes, blocks, place] of all that it allocated itself, by
+    the line of ours that did so. `events` are those of the allocator's history, `rest` the bytes before the step."""
+    most, at, now = rest, 0, rest
+    for index, event in enumerate(events):
+        now += {"alloc": event["size"], "free_requested": -event["size"]}.get(event["action"], 0)
+        if now > most:
+            most, at = now, index + 1
+    live = {}
+    for event in events[:at]:
+        if event["action"] == "alloc":
+            live[event["addr"]] = event
+        elif event["action"] == "free_requested":
+            live.pop(event["addr"], None)
+    places = collections.defaultdict(lambda: [0, 0])
+    for event in live.values():
+        files = [(os.path.basename(frame["filename"]), frame["line"]) for frame in event.get("frames", ())]
+        ours = [f"{name}:{line}" for name, line in files if name in ("models.py", "finetune.py", "one_step.py")]
+        entry = places[ours[0] if ours else ""]
+        entry[0] += event["size"]
+        entry[1] += 1
+    return most, sorted(([*entry, place] for place, entry in places.items()), reverse=True)
+
+
+def record_peak(step, torch, path):
+    """Writes what is allocated at the peak of a step; returns its bytes, None where PyTorch keeps no history."""
+    memory = torch.cuda.memory
+    if not hasattr(memory, "_record_memory_history"):
+        return None
+    torch.cuda.synchronize()
+    rest = torch.cuda.memory_allocated()
+    try:
+        memory._record_memory_history(max_entries=500000, stacks="python")
+    except TypeError:  # PyTorch 2.0 has other parameters
+        return None
+    step()
+    torch.cuda.synchronize()
+    events = memory._snapshot()["device_traces"][torch.cuda.current_device()]
+    memory._record_memory_history(enabled=None)
+    most, blocks = allocations_at_peak(events, rest)
+    with open(path, "w") as out:
+        kind = "memory at the peak of a step"
+        json.dump(dict(kind=kind, peak_bytes=most, before_bytes=rest, blocks=blocks), out, indent=0)
+    return most
+
+
 def mark_step(step, torch):
     for _ in range(3):
         step()
@@ -263,11 +340,13 @@ def mark_step(step, torch):
 
 def run_case(case, options):
     import torch
-    if case["execution"] == "compiled":
+    if case["execution"] == "compiled" and not options.dry_run:
         import torch._inductor.compile_fx  # noqa: F401  what torch.compile would load then
     if options.wait:
         sys.stdin.readline()
-    step = prepare_step(case, torch)
+    if options.dry_run:
+        return dry_run(case, torch)
+    step, _ = prepare_step(case, torch, torch.device("cuda"))
     if options.for_profiler:
         return mark_step(step, torch)
     once = warm_up(step, torch)
@@ -275,6 +354,8 @@ def run_case(case, options):
         values = time_steps(step, torch, once, options.seconds)
     figures = memory_figures(step, torch)
     figures["host_s"] = host_seconds(step, torch)
+    if options.memory and case["execution"] != "cuda_graph":
+        figures["snapshot_peak_bytes"] = record_peak(step, torch, options.memory)
     result = dict(values=values, figures=figures)
     if sampler.state():
         result["state"] = sampler.state()
@@ -296,6 +377,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--kernels")
     parser.add_argument("--trace")
+    parser.add_argument("--memory")
+    parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--wait", action="store_true")
     parser.add_argument("--for-profiler", action="store_true")
     options = parser.parse_args()
