@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -80,11 +81,11 @@ TEST_CASE("learn takes a folder of logs, each with its scenario beside it, as th
                     fmt::format("cluster: {{ node: dgx-a100-80gb, nodes: 1 }}\nworkload: {{ train: {{ model: gpt2, "
                                 "global_batch: {}, micro_batch: 4 }} }}\n",
                                 32 * i));
-    folder.file("logs/" + name + ".log",
-                fmt::format("iteration 5/ 9 | elapsed time per iteration (ms): {} |\n", 300 * i));
-    table += fmt::format("{},{},{} s\n", name, scenario, 0.3 * i);
+    std::ignore = folder.file("logs/" + name + ".log",
+                              fmt::format("iteration 5/ 9 | elapsed time per iteration (ms): {} |\n", 300 * i));
+    table += fmt::format("{},{},{:.1f} s\n", name, scenario, 0.3 * i);
   }
-  folder.file("logs/notes.txt", "nothing of a step\n");
+  std::ignore = folder.file("logs/notes.txt", "nothing of a step\n");
   const nlohmann::json of_logs = nlohmann::json::parse(output_of({"learn", folder.file("logs"), "--json"}));
   const nlohmann::json of_table = nlohmann::json::parse(output_of({"learn", folder.file("runs.csv", table), "--json"}));
   CHECK(of_logs["cases"] == of_table["cases"]);
