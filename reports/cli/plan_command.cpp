@@ -24,6 +24,7 @@
 #include "reports/cli/plan_uncertainty.hpp"
 #include "reports/cli/shared_reports.hpp"
 #include "reports/cli/workers.hpp"
+#include "reports/export/exporter.hpp"
 #include "sim/simulate.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -304,6 +305,7 @@ PlanReport searched(const PlanOptions& options) {
     best.result.settings = settings_of(load_scenario(options.file, best.overrides));
   }
   report.with_command = options.command;
+  report.exporter = exporter_of(space.spaces.front().example());
   return report;
 }
 
@@ -363,7 +365,7 @@ void add_plan(CLI::App& app, ExitStatus& status) {
   add_number(command, "--top", options.top, 1, 10000, "number of plans to rank by simulation (default: 200)");
   add_text(command, "-o,--output", options.output, "OUT.csv", "write the ranked plans as a table of cases");
   command.add_flag("--json", options.json, "print JSON");
-  command.add_flag("--command", options.command, "also print the command that predicts the best plan");
+  command.add_flag("--command", options.command, "also print the commands that predict the best plan and export it");
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
   add_headroom(command, options.overrides);

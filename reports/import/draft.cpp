@@ -250,6 +250,18 @@ YamlNode yaml_entries(const std::vector<std::pair<std::string, std::string>>& en
   return mapping;
 }
 
+void add_cells(const YamlNode& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& cells) {
+  for (const YamlEntry& entry : node.entries) {
+    const std::string key = path.empty() ? entry.key : path + "." + entry.key;
+    if (key == "name" || key == "assumed") continue;
+    if (entry.value.is_mapping()) {
+      add_cells(entry.value, key, cells);
+    } else {
+      cells.emplace_back(key, flow_text(entry.value));
+    }
+  }
+}
+
 SourcePosition position_in(std::string_view text, std::size_t offset, const std::string& file) {
   const std::string_view before = text.substr(0, offset);
   const std::size_t line_start = before.rfind('\n') + 1;  // 0 where there is none

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/base/error.hpp"
@@ -92,6 +93,9 @@ std::string as_comments(const std::vector<std::string>& remarks);
 
 /// The value on one line, as YAML reads it back.
 std::string flow_text(const YamlNode& node);
+
+/// Every key that a scenario says but its name and what is assumed, with its value as a table's cell has it.
+void add_cells(const YamlNode& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& cells);
 
 /// Line and column of a byte.
 SourcePosition position_in(std::string_view text, std::size_t offset, const std::string& file);

@@ -114,19 +114,6 @@ Settings torchtitan_arguments(const ImportInput& input, std::size_t brace) {
   return Settings(std::move(settings));
 }
 
-/// Every key that the document says, with its value as `--set` takes it.
-void add_keys(const YamlNode& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& cells) {
-  for (const YamlEntry& entry : node.entries) {
-    const std::string key = path.empty() ? entry.key : path + "." + entry.key;
-    if (key == "name" || key == "assumed") continue;
-    if (entry.value.is_mapping()) {
-      add_keys(entry.value, key, cells);
-    } else {
-      cells.emplace_back(key, flow_text(entry.value));
-    }
-  }
-}
-
 constexpr std::pair<LogQuantity, MeasuredQuantity> log_columns[] = {
     {LogQuantity::time, MeasuredQuantity::step_time},
     {LogQuantity::samples_per_second, MeasuredQuantity::samples_per_second},
@@ -139,7 +126,7 @@ std::vector<std::pair<std::string, std::string>> cells_of(const LoggedRun& run, 
   named_file.file = run.file;
   std::vector<std::pair<std::string, std::string>> cells = {{"case", file_stem(named_file)}, {"base", base}};
   const bool has_scenario = base.empty() && !run.scenario.empty();  // in which the overrides are
-  if (has_scenario) add_keys(parse_yaml(run.scenario, run.file), "", cells);
+  if (has_scenario) add_cells(parse_yaml(run.scenario, run.file), "", cells);
   for (const std::string& text : has_scenario ? std::vector<std::string>() : overrides) {
     const Override override = parse_override(text);
     cells.emplace_back(override.key, std::string(trim(override.value)));
@@ -160,7 +147,8 @@ std::string scenario_of_head(const ImportInput& input, HeadTool tool, std::size_
   const bool megatron = tool == HeadTool::megatron;
   Settings settings = megatron ? Settings(megatron_arguments(input, end)) : torchtitan_arguments(input, end - 1);
   settings.ignore("");  // hundreds of defaults, which say nothing
-  return megatron ? megatron_scenario(input, std::move(settings)) : torchtitan_scenario(input, std::move(settings));
+  return megatron ? megatron_scenario(input, std::move(settings), "megatron")
+                  : torchtitan_scenario(input, std::move(settings));
 }
 
 bool is_measured(const std::string& column) { return column.starts_with("measured."); }

@@ -120,10 +120,11 @@ void set_experts(Settings& settings, Draft& draft) {
 }
 
 void set_sharding(Settings& settings, Draft& draft) {
+  if (settings.flag("--use-megatron-fsdp")) set_rows(settings, "megatron_fsdp", draft);
   set_rows(settings, "megatron_zero", draft);
   const ForeignSetting* beside = settings.find("--overlap-param-gather");
-  if (beside != nullptr && settings.find("--use-distributed-optimizer") != nullptr) {
-    draft.set("plan.sync.gather_overlap", "true", *beside);
+  if (beside != nullptr && settings.flag("--use-distributed-optimizer")) {
+    draft.set("plan.sync.gather_overlap", *true_or_false(*beside), *beside);
   }
   set_rows(settings, "megatron_sharding", draft);
 }
@@ -206,7 +207,8 @@ TrainingSize size_of(Settings& settings) {
 }
 
 void set_length(Settings& settings, Draft& draft) {
-  const auto samples = settings.whole("--train-samples"), steps = settings.whole("--train-iters");
+  constexpr std::int64_t most_samples = 1'000'000'000'000;
+  const auto samples = settings.whole("--train-samples", 1, most_samples), steps = settings.whole("--train-iters");
   const auto batch = settings.whole("--global-batch-size");
   const std::string key = "workload.train.samples";
   if (samples) {
@@ -220,10 +222,10 @@ void set_length(Settings& settings, Draft& draft) {
 
 std::string import_megatron(const ImportInput& input) {
   require_config_text(input);
-  return megatron_scenario(input, Settings(shell_arguments(input.text, input.file)));
+  return megatron_scenario(input, Settings(shell_arguments(input.text, input.file)), "megatron");
 }
 
-std::string megatron_scenario(const ImportInput& input, Settings settings) {
+std::string megatron_scenario(const ImportInput& input, Settings settings, const std::string& framework) {
   if (first_of(settings, {"--num-layers", "--encoder-num-layers"}) == nullptr) {
     throw ScenarioError({input.file, 0, 0}, "--num-layers", "this argument is missing", "Megatron-LM's arguments");
   }
@@ -244,8 +246,8 @@ std::string megatron_scenario(const ImportInput& input, Settings settings) {
   set_rows(settings, "megatron_switches", draft);
   set_pipeline(settings, draft);
   set_sharding(settings, draft);
-  draft.set("plan.framework", "megatron", draft.nowhere(), "its settings, where no argument says otherwise");
-  return finished_training(settings, draft, "megatron");
+  draft.set("plan.framework", framework, draft.nowhere(), "its settings, where no argument says otherwise");
+  return finished_training(settings, draft, framework);
 }
 
 }  // namespace foretrain

@@ -15,6 +15,7 @@ namespace foretrain {
 namespace {
 
 constexpr std::int64_t most = 1'000'000'000;
+constexpr int bytes_of_fp32 = 4;
 constexpr const char* usual_node = "dgx-h100";
 constexpr std::int64_t usual_gpus = 8;  ///< of that node
 constexpr const char* usual_model = "llama3-8b";
@@ -42,7 +43,7 @@ bool truth_of(const ForeignSetting& setting) {
   return *value;
 }
 
-std::int64_t number_of(const ForeignSetting& setting, std::int64_t least) {
+std::int64_t number_of(const ForeignSetting& setting, std::int64_t least, std::int64_t greatest = most) {
   if (setting.value.find('$') != std::string::npos) {
     fail(setting, fmt::format("{} is not set in this file", setting.value),
          "its value in the file, or --set with the key that it decides");
@@ -50,7 +51,7 @@ std::int64_t number_of(const ForeignSetting& setting, std::int64_t least) {
   try {
     std::string digits = setting.value;
     std::erase(digits, '_');  // of TOML and Python
-    return parse_integer(digits, least, most);
+    return parse_integer(digits, least, greatest);
   } catch (const UnitError& error) {
     fail(setting, error.got(), error.expected());
   }
@@ -77,13 +78,6 @@ std::optional<std::string> constant(const ForeignSetting& /*setting*/, const Val
   return std::string(words.text);
 }
 
-/// A setting that becomes one value.
-struct SettingRow {
-  std::string_view group, theirs, ours;
-  std::optional<std::string> (*value)(const ForeignSetting& setting, const ValueWords& words);
-  ValueWords words = {};
-};
-
 constexpr SettingRow setting_rows[] = {
 #define WORDS(...) \
   in_our_words, { __VA_ARGS__ }
@@ -91,7 +85,8 @@ constexpr SettingRow setting_rows[] = {
   where_true, { text, "", "" }
 #define ALWAYS(text) \
   constant, { text, "", "" }
-#define SETTING(group, theirs, ours, ...) {#group, theirs, ours, __VA_ARGS__},
+#define SETTING(group, theirs, ours, ...) {false, #group, theirs, ours, __VA_ARGS__},
+#define ALIAS(group, theirs, ours, ...) {true, #group, theirs, ours, __VA_ARGS__},
 #include "reports/import/settings.def"
 };
 
@@ -120,11 +115,11 @@ bool Settings::flag(std::string_view key) {
   return setting != nullptr && truth_of(*setting);
 }
 
-std::optional<std::int64_t> Settings::whole(std::string_view key, std::int64_t least) {
+std::optional<std::int64_t> Settings::whole(std::string_view key, std::int64_t least, std::int64_t greatest) {
   const ForeignSetting* setting = find(key);
   if (setting == nullptr || setting->value == "-1" || setting->value.find('$') != std::string::npos)
     return std::nullopt;
-  return number_of(*setting, least);
+  return number_of(*setting, least, greatest);
 }
 
 void Settings::ignore(std::string_view beginning) {
@@ -147,11 +142,38 @@ void Settings::leave_out_rest(Draft& draft) const {
   }
 }
 
+std::span<const SettingRow> all_settings() { return setting_rows; }
+
+std::string_view SettingRow::ours() const { return key.empty() ? keys::our_name(last_word(theirs)).value() : key; }
+
+std::optional<std::string> SettingRow::their_value(const std::string& our_value) const {
+  if (value == constant || value == where_true) {
+    return our_value == words.text ? std::optional<std::string>("true") : std::nullopt;
+  }
+  if (value == whether_above_zero) return our_value == "true" ? "1.0" : "0.0";
+  if (value == whole_number || value == positive_number) {
+    return our_value == "0" ? std::nullopt : std::optional(our_value);
+  }
+  if (value == bytes_of_elements) {
+    try {
+      return fmt::format("{:.0f}", parse_quantity<Bytes>(our_value).value() / bytes_of_fp32);
+    } catch (const UnitError&) {
+      return std::nullopt;  // a framework's rule, by its name
+    }
+  }
+  if (value != in_our_words) return our_value;
+  for (const std::string& row : split_words(words.text)) {
+    const std::size_t equals = row.find('=');
+    if (row.substr(equals + 1) == our_value) return row.substr(0, equals);  // of words that are the same npos + 1 is 0
+  }
+  return std::nullopt;
+}
+
 void set_rows(Settings& settings, std::string_view group, Draft& draft) {
   for (const SettingRow& row : setting_rows) {
     if (row.group != group) continue;
     const ForeignSetting* setting = settings.find(row.theirs);
-    const std::string ours(row.ours.empty() ? keys::our_name(last_word(row.theirs)).value() : row.ours);
+    const std::string ours(row.ours());
     if (setting == nullptr || draft.has(ours)) continue;
     if (auto value = row.value(*setting, row.words)) draft.set(ours, std::move(*value), *setting);
   }
@@ -188,7 +210,7 @@ std::optional<std::string> as_written(const ForeignSetting& setting, const Value
 
 std::optional<std::string> bytes_of_elements(const ForeignSetting& setting, const ValueWords& /*words*/) {
   const auto elements = positive_number(setting);
-  return elements ? std::optional(fmt::format("{} B", 4 * std::stoll(*elements))) : std::nullopt;
+  return elements ? std::optional(fmt::format("{} B", bytes_of_fp32 * std::stoll(*elements))) : std::nullopt;
 }
 
 std::optional<std::string> where_true(const ForeignSetting& setting, const ValueWords& words) {
@@ -199,7 +221,7 @@ std::optional<std::string> in_our_words(const ForeignSetting& setting, const Val
   const std::string value = to_lower(setting.value);
   for (const std::string& row : split_words(words.text)) {
     const std::size_t equals = row.find('=');
-    if (row.substr(0, equals) == value) return equals == std::string::npos ? row : row.substr(equals + 1);
+    if (to_lower(row.substr(0, equals)) == value) return equals == std::string::npos ? row : row.substr(equals + 1);
   }
   fail(setting,
        words.wrong.empty() ? fmt::format("\"{}\" is not modelled", setting.value)

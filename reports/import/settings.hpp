@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +29,8 @@ class Settings {
   [[nodiscard]] bool is_auto(std::string_view key) const;
   /// True for "true", "1", "yes" and a key that stands alone, false for their opposites and a key that is missing.
   bool flag(std::string_view key);
-  /// A whole number from `least` to 10⁹, or nothing, also where it is a variable that the file does not set.
-  std::optional<std::int64_t> whole(std::string_view key, std::int64_t least = 1);
+  /// A whole number from `least` to `most`, or nothing, also where it is a variable that the file does not set.
+  std::optional<std::int64_t> whole(std::string_view key, std::int64_t least = 1, std::int64_t most = 1'000'000'000);
   /// Every key that begins so is understood.
   void ignore(std::string_view beginning);
   /// What says nothing about time or memory, by the tool's lines of settings.def.
@@ -47,6 +48,20 @@ class Settings {
 struct ValueWords {
   std::string_view text, wrong, right;
 };
+
+/// A setting that decides one value of a scenario: a row of settings.def.
+struct SettingRow {
+  bool is_alias;
+  std::string_view group, theirs, key;
+  std::optional<std::string> (*value)(const ForeignSetting& setting, const ValueWords& words);
+  ValueWords words = {};
+
+  /// The dotted key of ours.
+  [[nodiscard]] std::string_view ours() const;
+  /// What the tool says for a value of ours: "true" or "false" of a switch; nothing where it has no word for it.
+  [[nodiscard]] std::optional<std::string> their_value(const std::string& our_value) const;
+};
+std::span<const SettingRow> all_settings();
 
 /// Writes what the rows of a group of settings.def say, where the draft has nothing yet.
 void set_rows(Settings& settings, std::string_view group, Draft& draft);

@@ -129,18 +129,11 @@ void set_float8(Settings& settings, Draft& draft) {
   }
 }
 
-constexpr ValueWords schedules = {
-    "1f1b gpipe interleaved1f1b=interleaved zbvzerobubble=zero_bubble interleavedzerobubble=zero_bubble "
-    "dualpipev=dualpipe",
-    "", "1F1B, GPipe, Interleaved1F1B or ZBVZeroBubble"};
-
 /// Schedules are stated also where there is no pipeline. One of several chunks a stage has two unless more is said.
 void set_torchtitan_schedule(Settings& settings, Draft& draft) {
-  const ForeignSetting* schedule = settings.find("parallelism.pipeline_parallel_schedule");
-  if (schedule == nullptr) return;
-  const std::string ours = *in_our_words(*schedule, schedules);
-  if (number_of(draft, "plan.pipeline") == 1) return;
-  draft.set("plan.schedule", ours, *schedule);
+  Draft unused = draft;
+  const bool has_stages = number_of(draft, "plan.pipeline") > 1;
+  set_rows(settings, "torchtitan_schedule", has_stages ? draft : unused);
   if (draft.scalar("plan.schedule") == "interleaved") {
     draft.assume("plan.interleave", "2", "two chunks a stage, as torchtitan has unless layers_per_stage says more");
   }

@@ -83,6 +83,7 @@ struct PlanReport {
   std::optional<BetterBatch> better_batch = std::nullopt;
   std::optional<Result> own = std::nullopt;          ///< of the scenario's own plan, where it states all of it
   bool with_command = false;                         ///< the text has the command that predicts the best plan
+  std::string exporter = {};                         ///< and that which writes it as this trainer's file; empty: none
   std::optional<MachineCount> least = std::nullopt;  ///< where no plan fits: on how many machines one would
 };
 

@@ -105,11 +105,18 @@ std::string own_plan_text(const PlanReport& report) {
          (report.with_command ? "" : labelled("All keys", "--command"));
 }
 
-/// The command that predicts the plan.
-std::string command_text(const PlanReport& report, const RankedPlan& plan) {
-  std::string text = fmt::format("\nforetrain predict {}", shell_word(report.file));
+/// A command with the plan's keys.
+std::string command_text(const std::string& command, const PlanReport& report, const RankedPlan& plan) {
+  std::string text = fmt::format("\nforetrain {} {}", command, shell_word(report.file));
   for (const std::string& change : plan.overrides) text += fmt::format(" \\\n  --set {}", shell_quoted(change));
   return text + "\n";
+}
+
+/// What predicts the plan, and what writes it for its trainer.
+std::string commands_text(const PlanReport& report, const RankedPlan& plan) {
+  std::string text = command_text("predict", report, plan);
+  if (!report.exporter.empty()) text += command_text("export " + report.exporter, report, plan);
+  return text;
 }
 
 std::string best_text(const PlanReport& report) {
@@ -296,7 +303,7 @@ std::string to_text(const PlanReport& report) {
                                           : "\n  No plan found before the interruption.\n");
   }
   text += best_text(report);
-  if (report.with_command) text += command_text(report, report.ranked.front());
+  if (report.with_command) text += commands_text(report, report.ranked.front());
   return text + odds_text(report) + alternatives_text(report) + better_batch_text(report) + front_text(report) +
          misses_text(report);
 }

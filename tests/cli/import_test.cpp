@@ -56,3 +56,26 @@ TEST_CASE("a log becomes a table that is validated, a scenario, and causes of it
   check_refused({"diagnose", run, "--measured", "0 s"}, {"not above zero"});
   check_refused({"import", "log", run}, {"no line tells how long a step took"});
 }
+
+TEST_CASE("a plan becomes its trainer's arguments and traces; measured rows lose their names") {
+  const TemporaryFolder folder;
+  const std::string run = "gpt3-175b-1024-a100", script = folder.file("train.sh");
+  check_has(output_of({"export", "megatron", run, "--set", "plan.framework=megatron"}),
+            {"--tensor-model-parallel-size 8", "torchrun --nnodes 128"});
+  output_of({"export", "megatron", run, "-o", script});
+  check_has(output_of({"import", "megatron", script, "--set", "cluster.node=dgx-a100-80gb"}), {"pipeline: 8"});
+  const auto deepspeed = run_program({"export", "deepspeed", run});
+  check_has(deepspeed.output, {"\"train_batch_size\": 1536"});
+  check_has(deepspeed.errors, {"not in this file: plan.pipeline: 8", "not in this file: workload.train.model"});
+  const std::string traces = folder.file("traces");
+  output_of({"export", "chakra", "traffic-baseline", "-o", traces});
+  check_has(output_of({"import", "chakra", traces + "/step.0.et"}), {"gradient"});
+  check_refused({"export", "chakra", "sync-ring-4", "-o", traces}, {"sync-ring-4.yaml", "workload: no training"});
+  check_refused({"export", "nemo", run, "--set", "plan.tensr=8"}, {"plan.tensr"});
+  const std::string rows = folder.file("runs.csv", "case,base,measured.step_time\njoe@host," + run + ",34.5 s\n");
+  const auto shared = run_program({"share", rows});
+  check_has(shared.output, {"shared-1,shared,dgx-a100-80gb", "34.5 s"});
+  check_has(shared.errors, {"Removed: 1 case names"});
+  CHECK(shared.output.find("joe") == std::string::npos);
+  check_refused({"share", folder.file("bad.csv", "case,plan.tensr\na,2\n")}, {"bad.csv:2:"});
+}

@@ -26,6 +26,10 @@ TEST_CASE("The best plan is told with the command that predicts it, alternatives
   const std::string result = output_of({"plan", file, "--fix", "context,offload,bucket", "--top", "20", "--command"});
   check_has(result, {"Plans for small training", "Best plan", "foretrain predict ", "--set 'plan.data=8'",
                      "Alternatives", "Pareto front"});
+  CHECK(result.find("foretrain export") == std::string::npos);  // no framework is named
+  check_has(output_of({"plan", file, "--fix", "context,offload,bucket,tensor,pipeline", "--top", "1", "--command",
+                       "--set", "plan.framework=fsdp"}),
+            {"foretrain export accelerate "});
   const FilterResult alone =
       run_program({"plan", file, "--fix", "context,offload,bucket", "--top", "20", "--command", "--jobs", "1"});
   CHECK(alone.output == result);

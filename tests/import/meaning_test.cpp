@@ -73,8 +73,25 @@ TEST_CASE("every imported scenario and table is predicted as it stands") {
     if (!text.starts_with("case,")) continue;
     for (const Case& row : read_cases_text(text, "table.csv")) CHECK(estimate(scenario_of(row)).time() > Seconds(0.0));
   }
-  // Two of Chakra, one of Hugging Face, three of Megatron, two of DeepSpeed, four each of torchtitan and Accelerate.
-  CHECK(scenarios == 16);
+  // Two of Chakra, one of Hugging Face, three of Megatron, one of NeMo, two of DeepSpeed, four each of torchtitan and
+  // Accelerate.
+  CHECK(scenarios == 17);
+}
+
+TEST_CASE("NeMo's settings are Megatron-LM's under other names, on unless they are turned off") {
+  const Scenario scenario = imported("nemo", "nemo_llama3_70b.yaml", {"cluster.nodes=16"});
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  const auto& model = std::get<TransformerConfig>(train.model.shape);
+  CHECK(scenario.plan.interleave == 5);
+  CHECK(scenario.plan.zero == 1);
+  CHECK(scenario.plan.sync.overlap);
+  CHECK_FALSE(scenario.plan.sync.gather_overlap);
+  CHECK_FALSE(scenario.plan.tensor_overlap);
+  CHECK(train.precision == Precision::fp8);
+  CHECK(model.kv_heads == 8);
+  CHECK_FALSE(model.biases);
+  CHECK_FALSE(model.tied_embeddings);
+  CHECK(model.vocabulary == 128512);  // padded to a multiple of 128 for each of four tensor ranks
 }
 
 TEST_CASE("--set says what a file does not, and replaces what it does") {

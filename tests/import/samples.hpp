@@ -22,7 +22,7 @@ namespace foretrain::test {
 struct ImportSample {
   std::string_view importer, file;
 };
-inline constexpr std::array<ImportSample, 31> import_samples = {
+inline constexpr std::array<ImportSample, 32> import_samples = {
     {{"nccl-topology", "nccl_topology_hgx_h100.xml"},
      {"nccl-topology", "nccl_topology_v100.xml"},
      {"nccl-topology", "nccl_topology_virtual.xml"},
@@ -43,6 +43,7 @@ inline constexpr std::array<ImportSample, 31> import_samples = {
      {"megatron", "megatron_gpt3.sh"},
      {"megatron", "megatron_mixtral.txt"},
      {"megatron", "megatron_arrays.sh"},
+     {"nemo", "nemo_llama3_70b.yaml"},
      {"deepspeed", "deepspeed_zero3.json"},
      {"deepspeed", "deepspeed_auto.json"},
      {"torchtitan", "torchtitan_llama3_8b.toml"},

@@ -1,0 +1,36 @@
+#include <fmt/format.h>
+
+#include "model/base/files.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/export/shared_rows.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct ShareOptions {
+  std::string file, output;
+};
+
+ExitStatus run_share(const ShareOptions& options) {
+  constexpr std::size_t longest = 100'000'000;
+  const SharedRows shared = shared_rows(read_text_file(options.file, longest), options.file);
+  warn(to_text(shared));
+  if (options.output.empty()) {
+    print(shared.table);
+  } else {
+    write_file(options.output, shared.table);
+  }
+  return ExitStatus::success;
+}
+
+}  // namespace
+
+void add_share(CLI::App& app, ExitStatus& status) {
+  auto [command, options] = add_command<ShareOptions>(
+      app, "share", "Write measured rows without names and paths, to give back", status, run_share);
+  command.add_option("RUNS.csv", options.file, "a table of cases with measured.* columns")->required();
+  add_text(command, "-o,--output", options.output, "OUT.csv", "where the table goes, instead of to the screen");
+}
+
+}  // namespace foretrain

@@ -1,0 +1,285 @@
+#include "reports/export/chakra_export.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "model/base/number.hpp"
+#include "model/hardware/topology.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/training/graph/step_graph.hpp"
+#include "model/training/pricing/build_step.hpp"
+#include "model/workload/build.hpp"
+#include "reports/import/chakra_trace.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Numbers of CollectiveCommType in et_def.proto, by words of our names for transfers.
+struct CollectiveNumber {
+  std::string_view word;
+  CollectiveOperation operation;
+  std::uint64_t number;
+};
+constexpr CollectiveNumber collective_numbers[] = {{"all-to-all", CollectiveOperation::all_to_all, 6},
+                                                   {"dispatch", CollectiveOperation::all_to_all, 6},
+                                                   {"combine", CollectiveOperation::all_to_all, 6},
+                                                   {"broadcast", CollectiveOperation::broadcast, 5},
+                                                   {"gather", CollectiveOperation::all_gather, 2},
+                                                   {"scatter", CollectiveOperation::reduce_scatter, 7},
+                                                   {"", CollectiveOperation::all_reduce, 0}};
+
+const CollectiveNumber& collective_of(const std::string& name) {
+  return *std::ranges::find_if(collective_numbers,
+                               [&](const CollectiveNumber& one) { return name.find(one.word) != std::string::npos; });
+}
+
+/// Protocol Buffers' wire format (protobuf.dev, "Encoding").
+class WireMessage {
+ public:
+  void add_number(std::uint32_t field, std::uint64_t value) {
+    add_varint(std::uint64_t{field} << 3U);
+    add_varint(value);
+  }
+  void add_bytes(std::uint32_t field, std::string_view bytes) {
+    add_varint((std::uint64_t{field} << 3U) | 2U);
+    add_with_length(bytes);
+  }
+  void add_with_length(std::string_view bytes) {
+    add_varint(bytes.size());
+    bytes_ += bytes;
+  }
+  void add_varint(std::uint64_t value) {
+    for (; value >= 128; value >>= 7U) bytes_ += static_cast<char>((value & 127U) | 128U);
+    bytes_ += static_cast<char>(value);
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+/// AttributeProto: its name, and one field of `oneof value`.
+enum AttributeField : std::uint32_t { int32_value = 7, int64_value = 9, flag_value = 27, text_value = 29 };
+
+class NodeMessage {
+ public:
+  NodeMessage(TaskId id, std::string_view name, ChakraNode::Type type) {
+    message_.add_number(1, static_cast<std::uint64_t>(id));
+    message_.add_bytes(2, name);
+    message_.add_number(3, static_cast<std::uint64_t>(type));
+  }
+  void add_dependencies(const std::vector<TaskId>& tasks) {
+    if (tasks.empty()) return;
+    WireMessage packed;
+    for (const TaskId task : tasks) packed.add_varint(static_cast<std::uint64_t>(task));
+    constexpr std::uint32_t data_dependencies = 5;
+    message_.add_bytes(data_dependencies, packed.bytes());
+  }
+  void add_duration(Seconds time) {
+    constexpr std::uint32_t duration_micros = 7;
+    message_.add_number(duration_micros, static_cast<std::uint64_t>(std::llround(time.value() * 1e6)));
+  }
+  void add(std::string_view name, AttributeField field, std::uint64_t value) {
+    WireMessage attribute;
+    attribute.add_bytes(1, name);
+    attribute.add_number(field, value);
+    add(attribute);
+  }
+  void add_text(std::string_view name, std::string_view value) {
+    WireMessage attribute;
+    attribute.add_bytes(1, name);
+    attribute.add_bytes(text_value, value);
+    add(attribute);
+  }
+  [[nodiscard]] const std::string& bytes() const { return message_.bytes(); }
+
+ private:
+  void add(const WireMessage& attribute) {
+    constexpr std::uint32_t attributes = 10;
+    message_.add_bytes(attributes, attribute.bytes());
+  }
+  WireMessage message_;
+};
+
+class ChakraExporter {
+ public:
+  ChakraExporter(const Scenario& scenario, const TrainWorkload& train, const Topology& topology)
+      : model_(build_model(train.model, build_options(train, scenario.plan))),
+        step_(build_step(scenario, train, model_, topology, Recipes::none, InsideLayers::seen)),
+        graph_(step_graph(step_)),
+        layout_(scenario.plan, scenario.cluster),
+        transfer_of_task_(graph_.graph.tasks().size(), nullptr),
+        before_(graph_.graph.tasks().size()) {
+    for (const StepGraph::Transfer& transfer : graph_.transfers) {
+      transfer_of_task_[at_index(transfer.task)] = &transfer;
+    }
+    for (TaskId task = 0; std::cmp_less(task, before_.size()); ++task) {
+      for (const TaskId next : graph_.graph.successors(task)) before_[at_index(next)].push_back(task);
+    }
+    for (const Step::Transfer& transfer : step_.transfers) names_.push_back(transfer.name);
+    for (const Step::RankClass& rank_class : step_.rank_classes) {
+      for (const Step::Chunk& chunk : rank_class.chunks) {
+        for (const InsideCall& call : chunk.inside) names_[at_index(call.transfer)] = call.name;
+      }
+    }
+    ranks_.resize(step_.rank_classes.size());
+    for (std::size_t gpu = 0; gpu < step_.class_of_rank.size(); ++gpu) {
+      const int number = step_.class_of_rank[gpu];
+      if (number >= 0) ranks_[at_index(number)].push_back(static_cast<int>(gpu));
+    }
+  }
+
+  ChakraExport run() {
+    ChakraExport all;
+    for (int rank_class = 0; std::cmp_less(rank_class, ranks_.size()); ++rank_class) {
+      const std::vector<int>& ranks = ranks_[at_index(rank_class)];
+      all.traces.push_back({ranks.front(), ranks, trace_of(rank_class)});
+    }
+    nlohmann::ordered_json groups;
+    for (const auto& [name, of] : groups_) {
+      for (const std::vector<int>& group : layout_.groups(of.first, of.second)) groups[name].push_back(group);
+    }
+    all.groups = groups.dump() + "\n";
+    return all;
+  }
+
+ private:
+  [[nodiscard]] const Step::Transfer* transfer(TaskId task) const {
+    const StepGraph::Transfer* found = transfer_of_task_[at_index(task)];
+    return found == nullptr ? nullptr : &step_.transfers[at_index(found->transfer)];
+  }
+  [[nodiscard]] const std::string& name_of(TaskId task) const {
+    return names_[at_index(transfer_of_task_[at_index(task)]->transfer)];
+  }
+  [[nodiscard]] int lane(TaskId task) const { return graph_.graph.resource_of(task).lane; }
+  [[nodiscard]] int stage(int rank_class) const { return step_.rank_classes[at_index(rank_class)].stage; }
+
+  /// The GPU with which the class's first rank exchanges messages, if it has one in that class.
+  [[nodiscard]] std::optional<int> neighbour(int rank_class, int other) const {
+    const int rank = ranks_[at_index(rank_class)].front();
+    for (const int from : {stage(rank_class), stage(other)}) {
+      for (const std::vector<int>& pair : layout_.groups(GroupKind::neighbours, from)) {
+        if (pair.size() != 2 || (pair[0] != rank && pair[1] != rank)) continue;
+        const int there = pair[0] == rank ? pair[1] : pair[0];
+        if (step_.class_of_rank[at_index(there)] == other) return there;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Whose ranks the task concerns: those of its stream, and all that take part in a transfer.
+  [[nodiscard]] bool concerns(TaskId task, int rank_class) const {
+    if (lane(task) == rank_class) return true;
+    const StepGraph::Transfer* found = transfer_of_task_[at_index(task)];
+    if (found == nullptr) return false;
+    const Step::Transfer& moved = step_.transfers[at_index(found->transfer)];
+    if (std::ranges::count(moved.parts[found->part].rank_classes, rank_class) == 0) return false;
+    return moved.kind != GroupKind::neighbours || neighbour(rank_class, lane(task)).has_value();
+  }
+
+  std::string trace_of(int rank_class) {
+    WireMessage trace, metadata;
+    metadata.add_bytes(1, "0.0.4");  // the schema's version
+    trace.add_with_length(metadata.bytes());
+    // Of each task, the trace's own ones that it waits for: its own, or those of tasks of others that it waits for.
+    std::vector<std::vector<TaskId>> nearest(before_.size());
+    std::map<ResourceId, TaskId> last_on_stream;
+    for (TaskId task = 0; std::cmp_less(task, before_.size()); ++task) {
+      std::vector<TaskId>& after = nearest[at_index(task)];
+      for (const TaskId earlier : before_[at_index(task)]) {
+        const std::vector<TaskId>& of_earlier = nearest[at_index(earlier)];
+        after.insert(after.end(), of_earlier.begin(), of_earlier.end());
+      }
+      if (!concerns(task, rank_class)) {
+        keep_one_each(after);
+        continue;
+      }
+      const ResourceId resource = graph_.graph.tasks()[at_index(task)].resource;
+      if (const auto last = last_on_stream.find(resource); last != last_on_stream.end()) after.push_back(last->second);
+      last_on_stream[resource] = task;
+      keep_one_each(after);
+      trace.add_with_length(node_of(task, rank_class, after));
+      after = {task};
+    }
+    return trace.bytes();
+  }
+
+  static void keep_one_each(std::vector<TaskId>& tasks) {
+    std::ranges::sort(tasks);
+    tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
+  }
+
+  std::string node_of(TaskId task, int rank_class, const std::vector<TaskId>& after) {
+    using enum ChakraNode::Type;
+    const Block& block = graph_.graph.block_of(task);
+    const Step::Transfer* moved = transfer(task);
+    const bool is_message = moved != nullptr && moved->kind == GroupKind::neighbours;
+    const bool sends = lane(task) == rank_class;
+    const auto type = moved == nullptr ? comp : !is_message ? comm_coll : sends ? comm_send : comm_recv;
+    NodeMessage node(task, moved == nullptr ? block.name : name_of(task), type);
+    node.add_dependencies(after);
+    if (moved == nullptr) node.add_duration(block.uncontended);
+    node.add("is_cpu_op", flag_value, block.category == Category::host ? 1 : 0);
+    if (is_message) add_message(task, rank_class, sends, moved->sent, node);
+    if (moved != nullptr && !is_message) add_collective(task, *moved, rank_class, node);
+    return node.bytes();
+  }
+
+  void add_message(TaskId task, int rank_class, bool sends, Bytes size, NodeMessage& node) const {
+    const StepGraph::Transfer& found = *transfer_of_task_[at_index(task)];
+    const auto& classes = step_.transfers[at_index(found.transfer)].parts[found.part].rank_classes;
+    const auto own = static_cast<std::uint64_t>(ranks_[at_index(rank_class)].front());
+    std::optional<int> there;
+    for (const int other : classes) {
+      if (!there && other != rank_class && (sends || other == lane(task))) there = neighbour(rank_class, other);
+    }
+    const auto other = static_cast<std::uint64_t>(there.value_or(0));
+    node.add("comm_size", int64_value, static_cast<std::uint64_t>(std::llround(size.value())));
+    node.add("comm_src", int32_value, sends ? own : other);
+    node.add("comm_dst", int32_value, sends ? other : own);
+    node.add("comm_tag", int32_value, static_cast<std::uint64_t>(task));
+  }
+
+  void add_collective(TaskId task, const Step::Transfer& moved, int rank_class, NodeMessage& node) {
+    const CollectiveNumber& collective = collective_of(name_of(task));
+    const int of_stage = stage(rank_class);
+    const RankGroups groups = layout_.groups(moved.kind, of_stage);
+    const double factor = bus_bandwidth_factor(collective.operation, static_cast<int>(groups.front().size()));
+    const std::string group = fmt::format("{}, stage {}", name(moved.kind), of_stage);
+    groups_[group] = {moved.kind, of_stage};
+    node.add("comm_type", int64_value, collective.number);
+    node.add("comm_size", int64_value, static_cast<std::uint64_t>(std::llround(moved.sent.value() / factor)));
+    node.add_text("pg_name", group);
+  }
+
+  Model model_;
+  Step step_;
+  StepGraph graph_;
+  RankLayout layout_;
+  std::vector<const StepGraph::Transfer*> transfer_of_task_;
+  std::vector<std::string> names_;           ///< by transfer; of collectives inside layers what each is
+  std::vector<std::vector<TaskId>> before_;  ///< by task
+  std::vector<std::vector<int>> ranks_;      ///< by rank class
+  std::map<std::string, std::pair<GroupKind, int>> groups_;
+};
+
+}  // namespace
+
+ChakraExport chakra_traces(const Scenario& scenario) {
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  if (train == nullptr || has_servers(scenario.plan.sync.algorithm)) {
+    const char* key = train == nullptr ? "workload" : "plan.sync.algorithm";
+    const SourcePosition* where = scenario.where.find(key);
+    throw ScenarioError(where != nullptr ? *where : scenario.where.document.where, key,
+                        train == nullptr ? "no training" : "parameter servers",
+                        "workload.train whose gradients go through collectives");
+  }
+  return ChakraExporter(scenario, *train, Topology::of(scenario.cluster)).run();
+}
+
+}  // namespace foretrain
