@@ -38,7 +38,7 @@ void put_accelerate_parallelism(Outgoing& out) {
 std::string export_accelerate(Outgoing& out) {
   const Cluster& cluster = out.scenario().cluster;
   const Plan& plan = out.plan();
-  const bool deepspeed = plan.zero == 1 || out.states("plan.trainer", "deepspeed");
+  const bool deepspeed = plan.zero == 1 || out.states("plan.framework", "deepspeed");
   const bool fsdp = !deepspeed && plan.zero >= 2;
   out.leave_out({"workload.train.model", "workload.train.samples", "workload.train.micro_batch",
                  "workload.train.optimizer", "plan.pipeline", "plan.interleave", "plan.schedule", "plan.expert",

@@ -93,25 +93,25 @@ bool has_words_for(const Exporter& exporter, std::string_view key) {
 void compare(const Exporter& exporter, const Outgoing& out, const Scenario& again, ExportedFile& file) {
   const Values stated = stated_values(out.scenario());
   Values there;
-  for (const Trait& trait : resolved_values(again)) there[trait.key] = trait.value;
+  for (const ResolvedSetting& setting : resolved_values(again)) there[setting.key] = setting.value;
   for (const auto& [key, value] : stated_values(again)) there[key] = value;
   if (out.leaves_out(model_of_training)) {
     file.unsaid.push_back(fmt::format("{}: {}", model_of_training, out.train().model.name));
   }
   for (const auto& [key, value] : stated) {
-    if (key == "plan.trainer" || (key.starts_with(model_of_training) && out.leaves_out(key))) continue;
+    if (key == "plan.framework" || (key.starts_with(model_of_training) && out.leaves_out(key))) continue;
     const auto found = there.find(key);
     const bool is_said = !out.leaves_out(key) && found != there.end() && is_same(value, found->second);
     if (!is_said) file.unsaid.push_back(key + ": " + value);
   }
   if (again.trainer != out.scenario().trainer) file.framework = again.trainer;
-  for (const Trait& trait : resolved_values(out.scenario())) {
-    const auto found = there.find(trait.key);
-    if (trait.key == "plan.trainer" || stated.contains(trait.key) || found == there.end() ||
-        !has_words_for(exporter, trait.key))
+  for (const ResolvedSetting& setting : resolved_values(out.scenario())) {
+    const auto found = there.find(setting.key);
+    if (setting.key == "plan.framework" || stated.contains(setting.key) || found == there.end() ||
+        !has_words_for(exporter, setting.key))
       continue;
-    if (is_same(trait.value, found->second)) continue;
-    file.otherwise.push_back(fmt::format("{}: predicted {}, there {}", trait.key, trait.value, found->second));
+    if (is_same(setting.value, found->second)) continue;
+    file.otherwise.push_back(fmt::format("{}: predicted {}, there {}", setting.key, setting.value, found->second));
   }
 }
 
@@ -120,7 +120,7 @@ void compare(const Exporter& exporter, const Outgoing& out, const Scenario& agai
 std::span<const Exporter> exporters() { return all_exporters; }
 
 std::string exporter_of(const Scenario& scenario) {
-  if (!scenario.where.contains("plan.trainer")) return "";
+  if (!scenario.where.contains("plan.framework")) return "";
   for (const char* by_accelerate : {"fsdp", "ddp", "huggingface"}) {
     if (scenario.trainer == by_accelerate) return "accelerate";
   }

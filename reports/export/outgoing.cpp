@@ -55,11 +55,12 @@ std::string as_value(const std::string& value) { return is_bare(value) ? value :
 
 std::map<std::string, std::string> stated_values(const Scenario& scenario) {
   std::map<std::string, std::string> values;
-  for (const Trait& trait : resolved_values(scenario)) {
-    const bool states = trait.from == Trait::From::scenario || trait.from == Trait::From::command_line;
-    const bool is_model = trait.key.starts_with(model_key);
-    const bool concerns = trait.key.starts_with("plan.") || trait.key.starts_with("workload.train.");
-    if (states && concerns && !is_model) values[trait.key] = trait.value;
+  for (const ResolvedSetting& setting : resolved_values(scenario)) {
+    const bool states =
+        setting.from == ResolvedSetting::From::scenario || setting.from == ResolvedSetting::From::command_line;
+    const bool is_model = setting.key.starts_with(model_key);
+    const bool concerns = setting.key.starts_with("plan.") || setting.key.starts_with("workload.train.");
+    if (states && concerns && !is_model) values[setting.key] = setting.value;
   }
   const auto& train = std::get<TrainWorkload>(scenario.workload);
   if (const auto* model = std::get_if<TransformerConfig>(&train.model.shape)) add_model(*model, values);

@@ -111,7 +111,7 @@ TEST_CASE("random plans of Megatron-LM and NeMo predict the same to the last dig
     const Scenario scenario = load_scenario_text(text, "random.yaml");
     const ExportedFile file = export_scenario(exporter_named(trainer), scenario);
     INFO(file.text);
-    for (const std::string& line : file.unsaid) CHECK(key_of(line) == "plan.trainer");
+    for (const std::string& line : file.unsaid) CHECK(key_of(line) == "plan.framework");
     CHECK(file.otherwise.empty());
     const std::string again = import_text(trainer, file.text, {"cluster.node=dgx-h100", "cluster.nodes=16"});
     CHECK(estimate(load_scenario_text(again, "again.yaml")).time().value() ==
