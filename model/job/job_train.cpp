@@ -265,8 +265,8 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
 std::optional<Seconds> time_of_graph(const Scenario& scenario) {
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   const Topology topology = Topology::of(scenario.cluster);
-  const bool more = train == nullptr || train->loader || scenario.cluster.jitter || scenario.plan.split;
-  if (more || topology.draws_routes()) return std::nullopt;
+  const bool more = train == nullptr || train->loader || train->checkpoint || scenario.plan.split;
+  if (more || scenario.cluster.jitter || topology.draws_routes()) return std::nullopt;
   const Model model = build_model(train->model, build_options(*train, scenario.plan));
   const Step step = build_step(scenario, *train, model, topology);
   return step_time(step, run(step_graph(step).graph).makespan);

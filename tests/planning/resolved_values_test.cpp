@@ -57,6 +57,7 @@ TEST_CASE("Every resolved value of the catalogue's runs can be stated, and all t
     try {
       const Result before = predict(scenario, Fidelity::estimate);
       const Result after = predict(read_scenario(with_all_stated(scenario), run.name), Fidelity::estimate);
+      CHECK(estimated_time(scenario).value() == Approx(before.time().value()).epsilon(1e-12));
       CHECK(after.time().value() == Approx(before.time().value()).epsilon(1e-9));
       CHECK(bytes_of(after) == Approx(bytes_of(before)).epsilon(1e-9));
     } catch (const ScenarioError& error) {
