@@ -19,8 +19,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::array all_phases = {MemoryTimeline::Phase::forward, MemoryTimeline::Phase::loss,
                                    MemoryTimeline::Phase::backward, MemoryTimeline::Phase::optimizer};
 
-constexpr std::string_view fits_with = "fits with ";  ///< begins remedies, whose heading says it here
-
 /// "backward of layer 31 (transformer block), micro-batch 1": counted from 1, as people do.
 std::string when(const MemoryTimeline::Moment& moment) {
   if (moment.layer < 0) return std::string(name(moment.phase));
@@ -69,6 +67,17 @@ std::string phase_table(const MemoryTimeline& timeline) {
   return table.text(page_indent);
 }
 
+/// "fits with recompute: full: 5.0 of 6.0 GB", change and memory in columns.
+std::string remedies_table(const std::vector<std::string>& remedies) {
+  constexpr std::string_view fits_with = "fits with ";
+  TextTable table("lr", {"change", "peak memory"});
+  for (const std::string& remedy : remedies) {
+    const std::size_t begin = remedy.starts_with(fits_with) ? fits_with.size() : 0, end = remedy.rfind(": ");
+    table.add_row({remedy.substr(begin, end - begin), remedy.substr(end + 2)});
+  }
+  return table.text(page_indent);
+}
+
 Json parts_of(const MemoryParts& parts) {
   Json json;
   for (std::size_t p = 0; p < memory_part_count; ++p)
@@ -106,18 +115,16 @@ std::string to_text(const MemoryReport& report) {
   text += fmt::format("Peak at: {}\n\nPeak memory per phase\n{}\n", when(timeline.moments[timeline.peak]),
                       phase_table(timeline));
   if (report.largest_micro_batch > 0) {
-    text += fmt::format("Largest micro-batch in memory: {} (now {})", report.largest_micro_batch, report.micro_batch);
+    text += fmt::format("Largest micro-batch that fits: {} (now {})", report.largest_micro_batch, report.micro_batch);
     if (report.largest_micro_batch != report.micro_batch) {
-      text += fmt::format("; the global batch grows with it: {} micro-batches each", report.timeline.micro_batches);
+      text += fmt::format(", with {} micro-batches per step: the global batch grows", report.timeline.micro_batches);
     }
     text += "\n";
   } else {
     text += fmt::format("No micro-batch fits (now {})\n", report.micro_batch);
   }
-  if (!report.remedies.empty()) text += "\nSingle changes that fit, fewest GPUs first\n";
-  for (const std::string& remedy : report.remedies) {
-    text += paragraph(remedy.starts_with(fits_with) ? remedy.substr(fits_with.size()) : remedy);
-  }
+  if (!report.remedies.empty())
+    text += "\nSingle changes that fit, fewest GPUs first\n" + remedies_table(report.remedies);
   return text;
 }
 

@@ -132,14 +132,14 @@ TEST_CASE("A learned stack's file is a trainer that predicts what its setting do
   CHECK(foretrain::predict(by_file, Fidelity::estimate).time().value() ==
         Approx(expected).epsilon(2e-3));  // the file has four digits
   const YamlNode document = parse_yaml(stack_file(stack, from), file);
-  for (const LikelySetting& setting : likely_settings(Field(document, "").mapping(keys::trainer), by_file)) {
-    const auto same = [&](const LearnedParameter& one) { return one.parameter.name == setting.parameter.name; };
+  for (const LikelySetting& likely : likely_settings(Field(document, "").mapping(keys::trainer), by_file)) {
+    const auto same = [&](const LearnedParameter& one) { return one.parameter.name == likely.parameter.name; };
     const auto learned = std::ranges::find_if(stack.parameters, same);
     REQUIRE(learned != stack.parameters.end());
     const double at = learned->parameter.value(learned->position);
-    CHECK(setting.low <= at * 1.001);
-    CHECK(setting.high >= at * 0.999);
-    CHECK(setting.low < setting.high);
+    CHECK(likely.low <= at * 1.001);
+    CHECK(likely.high >= at * 0.999);
+    CHECK(likely.low < likely.high);
   }
   CHECK(by_file.trainer == "stack");
   REQUIRE(by_file.learned);

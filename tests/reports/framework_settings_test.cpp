@@ -33,7 +33,7 @@ const std::vector<StatedRow> settings = {{"plan.sync.algorithm", "ring", "tree"}
                                        {"workload.train.cache_cast_weights", "false", "true"},
                                        {"workload.train.fused_optimizer", "true", "false"},
                                        {"workload.train.clip_gradients", "true", "false"},
-                                       {"workload.train.context_sharding", "balanced", "in_order"},
+                                       {"workload.train.context_sharding", "zigzag", "contiguous"},
                                        {"workload.train.fp8_all_gather", "true", "false"},
                                        {"workload.train.keep_gathered_inputs", "false", "true"},
                                        {"workload.train.loss", "eager", "fused"},

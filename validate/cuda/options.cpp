@@ -26,7 +26,7 @@ int seconds_in(const std::string& word) {
   int value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error == std::errc() && end == word.data() + word.size() && value >= 1) return value;
-  throw UsageError(word + ": a limit is an integer of seconds, at least 1");
+  throw UsageError(word + ": a limit is in whole seconds, at least 1");
 }
 
 }  // namespace

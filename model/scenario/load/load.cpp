@@ -38,7 +38,7 @@ std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
   const double batch = per_gpu * number(gpus);
   constexpr double most = 1e9;
   fail_if(scenario, batch < 1.0 || batch > most || batch != std::floor(batch), "workload.train.global_batch_per_gpu",
-          "{0} samples on {1} GPUs", "a share of which {1} make a whole number of samples", batch, gpus);
+          "{0} samples on {1} GPUs", "a multiple of 1/{1}", batch, gpus);
   return static_cast<std::int64_t>(batch);
 }
 

@@ -126,7 +126,7 @@ TEST_CASE("A command line that cannot be obeyed ends with 2 and what would be ri
       {{"measure", "-o", "x", "--quick=1"}, "--quick=1: no such option here, or not with this value"},
       {{"measure", "-o", "x", "--only", "gem"}, "there is no suite gem; there are launch, memory"},
       {{"measure", "-o", "x", "--only", "gemm,,copy"}, "an empty name between commas"},
-      {{"measure", "-o", "x", "--point-limit=0"}, "0: a limit is an integer of seconds, at least 1"},
+      {{"measure", "-o", "x", "--point-limit=0"}, "0: a limit is in whole seconds, at least 1"},
       {{"measure", "-o", "x", "folder"}, "folder: nothing is expected here"},
       {{"measure", "-o", "/dev/null/x"}, "/dev/null/x"},
   };
