@@ -65,14 +65,6 @@ void set_idle(MeanTrace& trace, Seconds step, const Scenario& scenario) {
   if (host_alone(scenario)) idle.host += std::exchange(idle.unknown, Seconds(0.0));
 }
 
-std::string label_of(KernelKind kind) {
-  if (kind == KernelKind::matmul) return "GEMM";
-  if (kind == KernelKind::p2p) return "P2P";
-  std::string label(name(kind));
-  std::ranges::replace(label, '_', is_communication(kind) && kind != KernelKind::communication ? '-' : ' ');
-  return kind == KernelKind::other ? "other kernels" : label;
-}
-
 std::vector<TraceRow> rows_of(const PredictedStep& predicted, const MeanTrace& trace, Seconds measured) {
   std::vector<TraceRow> rows;
   TraceRow rest{"remainder", predicted.result.time(), measured};
@@ -258,6 +250,14 @@ std::vector<TraceCollective> collectives_of(std::span<const RankTrace> traces, c
 }
 
 }  // namespace
+
+std::string label_of(KernelKind kind) {
+  if (kind == KernelKind::matmul) return "GEMM";
+  if (kind == KernelKind::p2p) return "P2P";
+  std::string label(name(kind));
+  std::ranges::replace(label, '_', is_communication(kind) && kind != KernelKind::communication ? '-' : ' ');
+  return kind == KernelKind::other ? "other kernels" : label;
+}
 
 TraceDiagnosis diagnose_traces(const Scenario& scenario, std::span<const RankTrace> traces,
                                std::optional<Seconds> measured, Fidelity fidelity) {
