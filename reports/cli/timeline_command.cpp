@@ -1,17 +1,42 @@
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <cctype>
+#include <iterator>
 #include <vector>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/figure/plot_timeline.hpp"
+#include "reports/import/importer.hpp"
+#include "reports/import/kineto_events.hpp"
 #include "reports/result/trace.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
 
 namespace {
+
+/// The events of a trace of a profiler, from its first one on: rows of their own, or the lane's.
+std::vector<TimelineEntry> measured_entries(const std::string& file, int lane = 0) {
+  std::vector<TimelineEntry> entries;
+  try {
+    for (TraceEvent& event : read_events(read_imported_file(file), file)) {
+      const bool is_word =
+          std::ranges::all_of(event.category, [](unsigned char c) { return std::isalpha(c) || c == '_'; });
+      const std::string category = event.category.empty() || !is_word ? "compute" : event.category;
+      entries.push_back({"measured " + category, std::move(event.name), Seconds(event.start * 1e-6),
+                         Seconds(event.duration * 1e-6), -1, category, lane});
+    }
+  } catch (const ScenarioError& error) {
+    throw UsageError(fmt::format("timeline: --beside is no trace in Chrome's format: {}", error.what()));
+  }
+  if (entries.empty()) throw UsageError("timeline: --beside " + file + " has no events");
+  const Seconds first = std::ranges::min_element(entries, {}, &TimelineEntry::start)->start;
+  for (TimelineEntry& entry : entries) entry.start -= first;
+  return entries;
+}
 
 ExitStatus write_trace(const PlotOptions& options) {
   const bool packed = options.output.ends_with(".json.gz");
@@ -20,33 +45,16 @@ ExitStatus write_trace(const PlotOptions& options) {
                      ": a trace is written as .json or .json.gz; "
                      "`foretrain plot timeline` draws an .svg");
   }
-  const Result result =
+  Result result =
       predict(planned_file(options.file(), options.overrides, options.fidelity), options.fidelity, Detail::timeline);
   if (result.timeline.empty()) throw UsageError("timeline: a single operator has no timeline");
+  if (!options.beside.empty()) {
+    const int lanes = std::ranges::max_element(result.timeline, {}, &TimelineEntry::lane)->lane + 1;
+    std::ranges::move(measured_entries(options.beside, lanes), std::back_inserter(result.timeline));
+  }
   const std::string trace = to_trace(result.scenario, result.timeline);
   write_file(options.output, packed ? gzip(trace) : trace);
   return ExitStatus::success;
-}
-
-/// The events of a trace in Chrome's format, as Kineto writes it, from its first one on: rows of their own.
-std::vector<TimelineEntry> measured_entries(const std::string& file) {
-  constexpr std::size_t most = 100'000'000;
-  std::vector<TimelineEntry> entries;
-  try {
-    const nlohmann::json trace = nlohmann::json::parse(read_text_file(file, most));
-    for (const auto& event : trace.at("traceEvents")) {
-      if (event.value("ph", "") != "X") continue;
-      const std::string category = event.value("cat", "compute");
-      entries.push_back({"measured " + category, event.value("name", ""), Seconds(event.value("ts", 0.0) * 1e-6),
-                         Seconds(event.value("dur", 0.0) * 1e-6), -1, category});
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw UsageError("plot timeline: --beside " + file + " is no trace in Chrome's format: " + error.what());
-  }
-  if (entries.empty()) throw UsageError("plot timeline: --beside " + file + " has no events");
-  const Seconds first = std::ranges::min_element(entries, {}, &TimelineEntry::start)->start;
-  for (TimelineEntry& entry : entries) entry.start -= first;
-  return entries;
 }
 
 }  // namespace
@@ -58,6 +66,8 @@ void add_timeline(CLI::App& app, ExitStatus& status) {
       ->required()
       ->expected(1);
   add_text(command, "-o,--output", options.output, "TRACE.json|TRACE.json.gz", "the trace")->required();
+  add_text(command, "--beside", options.beside, "TRACE.json|TRACE.json.gz",
+           "a measured step of torch.profiler, in a lane of its own; both begin at 0");
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
 }

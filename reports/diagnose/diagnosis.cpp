@@ -15,6 +15,7 @@
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
 #include "model/parallelism/layout.hpp"
+#include "reports/diagnose/step_changes.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -262,74 +263,6 @@ Reload state_of(const StepDiagnosis& diagnosis, const Scenario& scenario, const 
   };
 }
 
-/// Whether each of these overrides is of a key of the others.
-bool has_keys_of(const std::vector<std::string>& overrides, const std::vector<std::string>& others) {
-  return std::ranges::all_of(overrides, [&](const std::string& one) {
-    const std::string key = one.substr(0, one.find('=') + 1);
-    return std::ranges::any_of(others, [&](const std::string& other) { return other.starts_with(key); });
-  });
-}
-
-/// Whether a change alters what is learned, or needs other hardware.
-bool changes_training(const WhatIf& change) {
-  static constexpr std::string_view keys[] = {"workload.train.global_batch", "workload.train.precision",
-                                              "plan.sync.compression", "plan.sync.consistency",
-                                              "cluster.network.nic_bandwidth"};
-  return std::ranges::any_of(change.overrides, [](const std::string& one) {
-    return std::ranges::any_of(keys, [&](std::string_view key) { return one.starts_with(key); });
-  });
-}
-
-double speedup_of(const Result& now, const Result& changed) {
-  const TrainResult *before = now.train(), *after = changed.train();
-  return before != nullptr ? after->samples_per_second / before->samples_per_second : now.time() / changed.time();
-}
-
-/// Those that fit and gain by an estimate, greatest gain first.
-std::vector<WhatIf> gains_by_estimate(const Scenario& state, const Reload& in_state, const StepCause* cause) {
-  constexpr double least_gain = 0.01;
-  const Result now = predict(state, Fidelity::estimate, Detail::numbers);
-  std::vector<WhatIf> gains;
-  for (WhatIf& remedy : remedies(state, in_state)) {
-    const bool fixes = cause != nullptr && !cause->overrides.empty() && has_keys_of(remedy.overrides, cause->overrides);
-    if (!remedy.scenario || fixes || changes_training(remedy)) continue;
-    try {
-      const Result result = predict(*remedy.scenario, Fidelity::estimate, Detail::numbers);
-      const bool grows = now.train() != nullptr && now.train()->memory.fits() && !result.train()->memory.fits();
-      remedy.speedup = speedup_of(now, result);
-      if (!grows && remedy.speedup > 1.0 + least_gain) gains.push_back(std::move(remedy));
-    } catch (const std::exception&) {
-      continue;  // a change that this scenario cannot have
-    }
-  }
-  std::ranges::stable_sort(gains, std::ranges::greater{}, &WhatIf::speedup);
-  return gains;
-}
-
-/// What helps most from that state without another training or other hardware; the end of the cause is one of the
-/// changes.
-std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Scenario& scenario, const Result& expected,
-                                     const Reload& reload, Fidelity fidelity) {
-  constexpr std::size_t shown = 3;
-  const Reload in_state = state_of(diagnosis, scenario, reload);
-  const Scenario state = in_state({});
-  const Result now = predict(state, fidelity, Detail::numbers);
-  std::vector<StepChange> changes;
-  const auto add = [&](const std::string& name, const std::vector<std::string>& overrides, const Result& result) {
-    changes.push_back({name, overrides, diagnosis.measured * (result.time() / now.time()), speedup_of(now, result)});
-  };
-  const StepCause* cause = now.time() > expected.time() ? &diagnosis.causes.front() : nullptr;
-  if (cause != nullptr) add("fix: " + cause->name, {}, expected);
-  for (const WhatIf& gain : gains_by_estimate(state, in_state, cause)) {
-    if (changes.size() > shown) break;
-    add(gain.name, gain.overrides, predict(*gain.scenario, fidelity, Detail::numbers));
-  }
-  std::erase_if(changes, [](const StepChange& change) { return change.speedup <= 1.0; });
-  std::ranges::stable_sort(changes, std::ranges::greater{}, &StepChange::speedup);
-  if (changes.size() > shown) changes.resize(shown);
-  return changes;
-}
-
 /// Likelihoods of all that are given and of none, by how far each step lies from the measured one.
 void weigh(StepDiagnosis& diagnosis, const StepEvidence& measured, const StepCause& none) {
   constexpr double least_deviation = 0.02;  ///< of the logarithm: no prediction is better
@@ -395,7 +328,7 @@ StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, cons
   }
   weigh(diagnosis, measured, none);
   if (measured.step >= diagnosis.low) {
-    diagnosis.changes = best_changes(diagnosis, scenario, result, reload, fidelity);
+    diagnosis.changes = best_changes(diagnosis, result, state_of(diagnosis, scenario, reload), fidelity);
   }
   return diagnosis;
 }

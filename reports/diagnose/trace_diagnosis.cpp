@@ -65,14 +65,6 @@ void set_idle(MeanTrace& trace, Seconds step, const Scenario& scenario) {
   if (host_alone(scenario)) idle.host += std::exchange(idle.unknown, Seconds(0.0));
 }
 
-std::string label_of(KernelKind kind) {
-  if (kind == KernelKind::matmul) return "GEMM";
-  if (kind == KernelKind::p2p) return "P2P";
-  std::string label(name(kind));
-  std::ranges::replace(label, '_', is_communication(kind) && kind != KernelKind::communication ? '-' : ' ');
-  return kind == KernelKind::other ? "other kernels" : label;
-}
-
 std::vector<TraceRow> rows_of(const PredictedStep& predicted, const MeanTrace& trace, Seconds measured) {
   std::vector<TraceRow> rows;
   TraceRow rest{"remainder", predicted.result.time(), measured};
@@ -94,7 +86,7 @@ std::vector<TraceRow> rows_of(const PredictedStep& predicted, const MeanTrace& t
   add({"idle: host", parts.host_overhead, trace.idle.host});
   add({"idle: data loader", parts.data_stall, trace.idle.loader});
   add({"idle: dependency", parts.pipeline_bubble, trace.idle.dependency});
-  add({"idle: unknown cause", Seconds(0.0), trace.idle.unknown});
+  add({"idle: unknown", Seconds(0.0), trace.idle.unknown});
   rows.push_back(rest);
   constexpr double least = 1e-4;  ///< of the step
   std::erase_if(rows, [&](const TraceRow& row) {
@@ -108,7 +100,7 @@ std::vector<TraceRow> rows_of(const PredictedStep& predicted, const MeanTrace& t
 double explained_by(const std::vector<TraceRow>& rows, Seconds difference) {
   Seconds unexplained;
   for (const TraceRow& row : rows) {
-    const bool unknown = row.name == "remainder" || row.name == "other kernels" || row.name == "idle: unknown cause";
+    const bool unknown = row.name == "remainder" || row.name == "other kernels" || row.name == "idle: unknown";
     if (unknown) unexplained += row.difference();
   }
   return difference == Seconds(0.0) ? 1.0 : std::max(0.0, 1.0 - std::abs(unexplained / difference));
@@ -258,6 +250,15 @@ std::vector<TraceCollective> collectives_of(std::span<const RankTrace> traces, c
 }
 
 }  // namespace
+
+std::string label_of(KernelKind kind) {
+  if (kind == KernelKind::matmul) return "GEMM";
+  if (kind == KernelKind::p2p) return "P2P";
+  if (kind == KernelKind::communication) return "other collectives";
+  std::string label(name(kind));
+  std::ranges::replace(label, '_', '-');
+  return kind == KernelKind::other ? "other kernels" : label;
+}
 
 TraceDiagnosis diagnose_traces(const Scenario& scenario, std::span<const RankTrace> traces,
                                std::optional<Seconds> measured, Fidelity fidelity) {

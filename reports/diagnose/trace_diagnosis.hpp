@@ -59,6 +59,9 @@ struct TraceDiagnosis {
 TraceDiagnosis diagnose_traces(const Scenario& scenario, std::span<const RankTrace> traces,
                                std::optional<Seconds> measured, Fidelity fidelity);
 
+/// "GEMM", "all-reduce".
+std::string label_of(KernelKind kind);
+
 /// What bounds the measured step: "Host-bound: …".
 std::string verdict_of(const TraceDiagnosis& diagnosis);
 std::string to_text(const TraceDiagnosis& diagnosis);

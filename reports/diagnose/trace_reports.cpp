@@ -1,6 +1,7 @@
 // Traces beside their prediction as text and JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -20,11 +21,21 @@ std::string difference_text(Seconds difference) {
   return (difference < Seconds(0.0) ? "-" : "+") + format_seconds(Seconds(std::abs(difference.value())));
 }
 
+/// What a row's difference is.
+std::string_view word_of(const TraceRow& row) {
+  constexpr double alike = 0.02;
+  const double difference = row.difference() / std::max(row.expected, row.measured);
+  if (row.expected == Seconds(0.0)) return "extra";
+  if (row.measured == Seconds(0.0)) return "missing";
+  return std::abs(difference) < alike ? "" : difference > 0.0 ? "slower" : "faster";
+}
+
 std::string rows_text(const TraceDiagnosis& d) {
-  TextTable table("lrrrrr", {"category", "kernels", "expected", "measured", "difference", "kernels expected"});
+  TextTable table("lrrrlrr", {"category", "expected", "measured", "difference", "", "kernels", "expected"});
   for (const TraceRow& row : d.rows) {
-    table.add_row({row.name, count_text(row.measured_count), format_seconds(row.expected), format_seconds(row.measured),
-                   difference_text(row.difference()), count_text(row.expected_count)});
+    table.add_row({row.name, format_seconds(row.expected), format_seconds(row.measured),
+                   difference_text(row.difference()), std::string(word_of(row)), count_text(row.measured_count),
+                   count_text(row.expected_count)});
   }
   return table.text(page_indent);
 }
@@ -33,7 +44,7 @@ std::string collectives_text(const TraceDiagnosis& d) {
   TextTable table("lrrrrrr", {"", "size", "GPUs", "per step", "time", "bus bandwidth", "expected"});
   const auto bandwidth = [](const std::optional<BytesPerSecond>& one) { return one ? format_bandwidth(*one) : ""; };
   for (const TraceCollective& one : d.collectives) {
-    table.add_row({std::string(name(one.kind)), one.size > Bytes(0.0) ? format_bytes(one.size) : "",
+    table.add_row({label_of(one.kind), one.size > Bytes(0.0) ? format_bytes(one.size) : "",
                    one.ranks > 0 ? std::to_string(one.ranks) : "", count_text(one.count), format_seconds(one.time),
                    bandwidth(one.reached), bandwidth(one.expected)});
   }
@@ -92,8 +103,10 @@ nlohmann::ordered_json to_json(const TraceDiagnosis& d) {
       {"explained", d.explained}};
   for (const char* list : {"categories", "collectives", "ranks"}) json[list] = nlohmann::json::array();
   for (const TraceRow& row : d.rows) {
-    nlohmann::ordered_json one = {
-        {"name", row.name}, {"expected_s", row.expected.value()}, {"measured_s", row.measured.value()}};
+    nlohmann::ordered_json one = {{"name", row.name},
+                                  {"expected_s", row.expected.value()},
+                                  {"measured_s", row.measured.value()},
+                                  {"difference", word_of(row)}};
     if (row.expected_count > 0.0) one["expected_kernels"] = row.expected_count;
     if (row.measured_count > 0.0) one["measured_kernels"] = row.measured_count;
     json["categories"].push_back(std::move(one));

@@ -275,7 +275,8 @@ KinetoSummary summarise_kineto(const std::string& text, const std::string& file)
     *part = *part / steps;
   }
   for (auto& [kind, kernel] : summary.kernels) {
-    kernel = {kernel.time / steps, kernel.count / steps, kernel.alone / steps};
+    const Seconds alone = summary.on_device ? kernel.alone : kernel.time;
+    kernel = {kernel.time / steps, kernel.count / steps, alone / steps};
   }
   return summary;
 }

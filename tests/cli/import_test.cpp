@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -28,6 +30,17 @@ TEST_CASE("a trace is reported beside a prediction, packed or not") {
       {"import", "kineto", samples + "kineto_gpu.json.gz", "--scenario", "gpt2-xl-dgx-a100", "--fidelity", "estimate"});
   CHECK(report.status == 0);
   CHECK_THAT(report.output, Catch::Contains("predicted") && Catch::Contains("exposed communication"));
+}
+
+TEST_CASE("a trace is diagnosed by category, beside a step time without profiler, and as JSON") {
+  const std::vector<std::string> diagnose = {"diagnose", "gpt2-xl-dgx-a100", "--fidelity",
+                                             "estimate", "--trace",          samples + "kineto_gpu.json.gz"};
+  check_has(output_of(diagnose), {"Measured  10.0 ms", "idle: ", "all-reduce", "missing", "The GPU computes"});
+  const auto json = nlohmann::json::parse(output_of(with(diagnose, {"--measured", "12 ms", "--json"})));
+  CHECK(json["measured_s"] == 0.012);
+  CHECK(json["trace"]["steps"] == 2);
+  CHECK(json["trace"]["measured_breakdown_s"]["exposed_communication"] == Approx(0.7e-3));
+  check_refused({"diagnose", "gpt2-xl-dgx-a100", "--trace", samples + "megatron_gpt3.sh"}, {"megatron_gpt3.sh:1:1"});
 }
 
 TEST_CASE("a file that is none of its kind, or is missing, ends with status 2 and writes nothing") {
