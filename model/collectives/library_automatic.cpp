@@ -1,4 +1,5 @@
-// Collectives as NCCL carries them out: the fastest of what it would try, under the protocols LL, LL128 and Simple.
+// Collectives as NCCL carries them out: what its model of itself (library_choice.hpp) expects to be the fastest, under
+// the protocols LL, LL128 and Simple.
 //
 //   all-reduce                    rings; trees between nodes; the nodes' switches (NVLS), with trees between nodes;
 //                                 the network's switches (CollNet), where cluster.network says so
