@@ -56,13 +56,3 @@ def test_every_row_is_predicted(part, visit, program):
 @pytest.mark.parametrize("words", [("steps", "--dry-run"), ("finetunes",), ("--dry-run", "--minutes", "soon")])
 def test_what_no_dry_run_can_do_is_refused(words):
     assert subprocess.run([SCRIPT, *words], capture_output=True).returncode == 2
-
-
-def test_what_fine_tuning_adds_is_tested_in_the_python_that_has_pytorch(python):
-    if python == sys.executable:
-        return  # test_finetune.py ran
-    file = pathlib.Path(__file__).with_name("test_finetune.py")
-    done = subprocess.run([python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", file], capture_output=True, text=True)
-    if "No module named pytest" in done.stderr:
-        pytest.skip(f"{python} has no pytest")
-    assert done.returncode == 0, done.stdout
