@@ -13,11 +13,17 @@ PARTS = ("finetune", "networks", "operators", "copies")  # no CPU multiplies blo
 
 
 @pytest.fixture(scope="module")
-def visit(tmp_path_factory):
+def python():
+    """The Python that has PyTorch: this one, or the system's."""
+    for path in (sys.executable, "/usr/bin/python3"):
+        if os.path.exists(path) and subprocess.run([path, "-c", "import torch"], capture_output=True).returncode == 0:
+            return path
+    return pytest.skip("no dry run of on_gpu.sh without PyTorch (Debian: python3-torch)")
+
+
+@pytest.fixture(scope="module")
+def visit(python, tmp_path_factory):
     """A dry run, and the folder of its results."""
-    python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
-    if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode != 0:
-        pytest.skip("no dry run of on_gpu.sh without PyTorch (Debian: python3-torch)")
     folder = tmp_path_factory.mktemp("visit") / "results"
     done = subprocess.run([SCRIPT, "visit", "--dry-run", "--minutes", "10", "-o", folder], capture_output=True, text=True,
                           env=dict(os.environ, PYTHON=python))

@@ -29,7 +29,7 @@ def quantised(weight):
     codes = torch.bucketize(blocks / largest.unsqueeze(1), (levels[1:] + levels[:-1]) / 2).to(torch.uint8).flatten()
     mean = largest.mean()
     offsets = (largest - mean).reshape(-1, OUTER_BLOCK)
-    steps = offsets.abs().amax(1, keepdim=True) / 127
+    steps = offsets.abs().amax(1, keepdim=True).clamp(min=1e-12) / 127
     return (codes[0::2] << 4) | codes[1::2], (offsets / steps).round().to(torch.int8), steps, mean, levels
 
 
