@@ -54,7 +54,7 @@ ExitStatus write_chakra(const ChakraOptions& options) {
   const std::filesystem::path folder(options.folder);
   std::filesystem::create_directories(folder);
   nlohmann::ordered_json ranks;
-  for (const RankTrace& trace : all.traces) {
+  for (const ChakraTrace& trace : all.traces) {
     const std::string file = fmt::format("step.{}.et", trace.rank);
     write_file((folder / file).string(), trace.bytes);
     ranks[file] = trace.ranks;

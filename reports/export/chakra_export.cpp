@@ -156,7 +156,7 @@ class ChakraExporter {
   [[nodiscard]] const std::string& name_of(TaskId task) const {
     return names_[at_index(transfer_of_task_[at_index(task)]->transfer)];
   }
-  [[nodiscard]] int lane(TaskId task) const { return graph_.graph.resource_of(task).lane; }
+  [[nodiscard]] int rank_class_of(TaskId task) const { return graph_.graph.resource_of(task).rank_class; }
   [[nodiscard]] int stage(int rank_class) const { return step_.rank_classes[at_index(rank_class)].stage; }
 
   /// The GPU with which the class's first rank exchanges messages, if it has one in that class.
@@ -174,12 +174,12 @@ class ChakraExporter {
 
   /// Whose ranks the task concerns: those of its stream, and all that take part in a transfer.
   [[nodiscard]] bool concerns(TaskId task, int rank_class) const {
-    if (lane(task) == rank_class) return true;
+    if (rank_class_of(task) == rank_class) return true;
     const StepGraph::Transfer* found = transfer_of_task_[at_index(task)];
     if (found == nullptr) return false;
     const Step::Transfer& moved = step_.transfers[at_index(found->transfer)];
     if (std::ranges::count(moved.parts[found->part].rank_classes, rank_class) == 0) return false;
-    return moved.kind != GroupKind::neighbours || neighbour(rank_class, lane(task)).has_value();
+    return moved.kind != GroupKind::neighbours || neighbour(rank_class, rank_class_of(task)).has_value();
   }
 
   std::string trace_of(int rank_class) {
@@ -219,7 +219,7 @@ class ChakraExporter {
     const Block& block = graph_.graph.block_of(task);
     const Step::Transfer* moved = transfer(task);
     const bool is_message = moved != nullptr && moved->kind == GroupKind::neighbours;
-    const bool sends = lane(task) == rank_class;
+    const bool sends = rank_class_of(task) == rank_class;
     const auto type = moved == nullptr ? comp : !is_message ? comm_coll : sends ? comm_send : comm_recv;
     NodeMessage node(task, moved == nullptr ? block.name : name_of(task), type);
     node.add_dependencies(after);
@@ -236,7 +236,8 @@ class ChakraExporter {
     const auto own = static_cast<std::uint64_t>(ranks_[at_index(rank_class)].front());
     std::optional<int> there;
     for (const int other : classes) {
-      if (!there && other != rank_class && (sends || other == lane(task))) there = neighbour(rank_class, other);
+      if (!there && other != rank_class && (sends || other == rank_class_of(task)))
+        there = neighbour(rank_class, other);
     }
     const auto other = static_cast<std::uint64_t>(there.value_or(0));
     node.add("comm_size", int64_value, static_cast<std::uint64_t>(std::llround(size.value())));

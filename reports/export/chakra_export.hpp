@@ -9,14 +9,14 @@
 
 namespace foretrain {
 
-struct RankTrace {
+struct ChakraTrace {
   int rank = 0;            ///< the first of those that it stands for
   std::vector<int> ranks;  ///< all of them
   std::string bytes;       ///< metadata, then nodes, each behind its length
 };
 
 struct ChakraExport {
-  std::vector<RankTrace> traces;
+  std::vector<ChakraTrace> traces;
   /// By the name of a process group in the traces: the ranks of each group that has it, as JSON.
   std::string groups;
 };

@@ -32,7 +32,7 @@ TEST_CASE("each class of ranks has a trace, whose nodes wait for earlier ones of
   CHECK(all.traces[0].ranks == std::vector{0, 1, 2, 3});
   CHECK(all.traces[1].ranks == std::vector{4, 5, 6, 7});
   std::map<std::string, std::pair<int, int>> messages;  // by tag: sent, received
-  for (const RankTrace& trace : all.traces) {
+  for (const ChakraTrace& trace : all.traces) {
     std::set<std::uint64_t> earlier;
     for (const ChakraNode& node : read_chakra(trace.bytes, "trace")) {
       for (const std::uint64_t other : node.data) CHECK(earlier.contains(other));
