@@ -49,7 +49,7 @@ ExitStatus write_trace(const PlotOptions& options) {
       predict(planned_file(options.file(), options.overrides, options.fidelity), options.fidelity, Detail::timeline);
   if (result.timeline.empty()) throw UsageError("timeline: a single operator has no timeline");
   if (!options.beside.empty()) {
-    const int lanes = std::ranges::max_element(result.timeline, {}, &TimelineEntry::lane)->lane + 1;
+    const int lanes = std::ranges::max_element(result.timeline, {}, &TimelineEntry::rank_class)->rank_class + 1;
     std::ranges::move(measured_entries(options.beside, lanes), std::back_inserter(result.timeline));
   }
   const std::string trace = to_trace(result.scenario, result.timeline);

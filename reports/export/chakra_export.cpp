@@ -160,7 +160,12 @@ class ChakraExporter {
   [[nodiscard]] int stage(int rank_class) const { return step_.rank_classes[at_index(rank_class)].stage; }
 
   /// The GPU with which the class's first rank exchanges messages, if it has one in that class.
-  [[nodiscard]] std::optional<int> neighbour(int rank_class, int other) const {
+  [[nodiscard]] std::optional<int> neighbour(int rank_class, int other) {
+    const auto [known, is_new] = neighbours_.try_emplace({rank_class, other});
+    if (is_new) known->second = find_neighbour(rank_class, other);
+    return known->second;
+  }
+  [[nodiscard]] std::optional<int> find_neighbour(int rank_class, int other) const {
     const int rank = ranks_[at_index(rank_class)].front();
     for (const int from : {stage(rank_class), stage(other)}) {
       for (const std::vector<int>& pair : layout_.groups(GroupKind::neighbours, from)) {
@@ -173,7 +178,7 @@ class ChakraExporter {
   }
 
   /// Whose ranks the task concerns: those of its stream, and all that take part in a transfer.
-  [[nodiscard]] bool concerns(TaskId task, int rank_class) const {
+  [[nodiscard]] bool concerns(TaskId task, int rank_class) {
     if (rank_class_of(task) == rank_class) return true;
     const StepGraph::Transfer* found = transfer_of_task_[at_index(task)];
     if (found == nullptr) return false;
@@ -230,7 +235,7 @@ class ChakraExporter {
     return node.bytes();
   }
 
-  void add_message(TaskId task, int rank_class, bool sends, Bytes size, NodeMessage& node) const {
+  void add_message(TaskId task, int rank_class, bool sends, Bytes size, NodeMessage& node) {
     const StepGraph::Transfer& found = *transfer_of_task_[at_index(task)];
     const auto& classes = step_.transfers[at_index(found.transfer)].parts[found.part].rank_classes;
     const auto own = static_cast<std::uint64_t>(ranks_[at_index(rank_class)].front());
@@ -266,6 +271,7 @@ class ChakraExporter {
   std::vector<std::string> names_;           ///< by transfer; of collectives inside layers what each is
   std::vector<std::vector<TaskId>> before_;  ///< by task
   std::vector<std::vector<int>> ranks_;      ///< by rank class
+  std::map<std::pair<int, int>, std::optional<int>> neighbours_;  ///< by rank class and the other one
   std::map<std::string, std::pair<GroupKind, int>> groups_;
 };
 

@@ -35,6 +35,10 @@ void put_attention(Outgoing& out, const TransformerConfig& model) {
 void put_experts(Outgoing& out, const TransformerConfig& model) {
   if (model.experts == 1) return;
   out.put("--moe-ffn-hidden-size", std::to_string(model.ffn_hidden));
+  if (model.dense_layers > 0) {
+    out.put("--ffn-hidden-size", std::to_string(model.dense_ffn_hidden));
+    out.put("--moe-layer-freq", fmt::format("([0]*{}+[1]*{})", model.dense_layers, model.layers - model.dense_layers));
+  }
   if (model.shared_experts == 0) return;
   out.put("--moe-shared-expert-intermediate-size", std::to_string(model.shared_experts * model.ffn_hidden));
 }
@@ -75,11 +79,7 @@ void put_sharding(Outgoing& out) {
 
 void put_megatron_arguments(Outgoing& out) {
   const TransformerConfig& model = out.transformer();
-  if (model.latent()) {
-    out.put_rows("megatron", {"--kv-channels"});
-  } else {
-    out.put_rows("megatron");
-  }
+  out.put_rows("megatron", {model.latent() ? "--kv-channels" : "none", model.dense_layers > 0 ? "--ffn-" : "none"});
   put_family(out, model);
   put_attention(out, model);
   put_experts(out, model);
@@ -104,7 +104,9 @@ std::string export_megatron(Outgoing& out) {
   std::string text = fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py", nodes,
                                  worker_gpus(out.plan(), out.scenario().cluster) / nodes);
   for (const auto& [argument, value] : out.settings()) {
-    if (value != "false") text += fmt::format(" \\\n  {}{}", argument, value == on ? "" : " " + value);
+    if (value == "false") continue;
+    const bool is_plain = value.find_first_of("()[]*") == std::string::npos;
+    text += fmt::format(" \\\n  {}{}", argument, value == on ? "" : is_plain ? " " + value : " '" + value + "'");
   }
   return text + "\n";
 }

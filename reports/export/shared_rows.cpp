@@ -31,9 +31,8 @@ bool names_file(const std::string& text) {
 
 /// Whether people write what they like as the key's value.
 bool is_free_text(const keys::Key& key) {
-  return std::ranges::all_of(key.value.forms(), [](const keys::Form& form) {
-    return form.kind == keys::Form::Kind::text && form.shape == keys::Form::Shape::one;
-  });
+  return std::ranges::all_of(key.value.forms(),
+                             [](const keys::Form& form) { return form.kind == keys::Form::Kind::text; });
 }
 
 const keys::Form* named_form(const keys::Key& key) {
@@ -72,22 +71,29 @@ class Cleaner {
     visit_mappings(document, keys::scenario, [&](const DocumentMapping& mapping) {
       for (const YamlEntry& entry : mapping.node.entries) {
         const keys::Key* key = mapping.key_of(entry);
-        if (key != nullptr && entry.value.is_scalar()) look_at(*key, entry.value, found);
+        if (key != nullptr) look_at(*key, entry.value, found);
       }
     });
     return found;
   }
 
   static void look_at(const keys::Key& key, const YamlNode& value, Found& found) {
-    constexpr std::string_view remarks[] = {"name", "description", "source", "sources", "kind_of_file"};
+    constexpr std::string_view remarks[] = {"name", "description", "source", "sources"};
     const bool is_remark = std::ranges::find(remarks, key.name) != std::end(remarks);
+    const auto is_file = [](const YamlNode& item) { return item.is_scalar() && names_file(item.scalar); };
+    if (is_remark || (is_free_text(key) && std::ranges::any_of(value.items, is_file))) found.personal.insert(&value);
+    if (!value.is_scalar() || is_remark) return;
     const keys::Form* form = named_form(key);
     if (form != nullptr && names_file(value.scalar)) {
       const std::filesystem::path path = std::filesystem::path(value.where.file).parent_path() / value.scalar;
       const bool has_keys = form->mapping != nullptr && std::filesystem::exists(path);
-      if (has_keys) found.files[&value] = parse_yaml(read_text_file(path.string(), 4'000'000), path.string());
-      if (!has_keys) found.personal.insert(&value);
-    } else if (is_remark || (is_free_text(key) && names_file(value.scalar))) {
+      if (!has_keys) {
+        found.personal.insert(&value);
+        return;
+      }
+      YamlNode& content = found.files[&value] = parse_yaml(read_text_file(path.string(), 4'000'000), path.string());
+      std::erase_if(content.entries, [](const YamlEntry& entry) { return entry.key == "kind"; });  // of files alone
+    } else if (is_free_text(key) && names_file(value.scalar)) {
       found.personal.insert(&value);
     }
   }

@@ -107,7 +107,21 @@ void set_vocabulary(Settings& settings, Draft& draft) {
        "--vocab-size N among them, or --set workload.train.model.vocabulary=N");
 }
 
+/// "([0]*3+[1]*58)": the first layers have no experts.
+void set_dense_layers(Settings& settings, Draft& draft) {
+  const ForeignSetting* layers = settings.find("--moe-layer-freq");
+  const auto width = settings.whole("--ffn-hidden-size");
+  if (layers == nullptr || !width) return;
+  const std::vector<std::string> parts = split(layers->value.substr(0, layers->value.find(')')), '+');
+  const auto dense = number_behind(parts.front(), "([0]*"), others = number_behind(parts.back(), "[1]*");
+  const bool is_known = dense && others && layers->value == fmt::format("([0]*{}+[1]*{})", *dense, *others);
+  if (!is_known) return draft.leave_out(layers->where, named(*layers) + ": taken as experts in all layers");
+  draft.set("workload.train.model.dense_layers", std::to_string(*dense), *layers);
+  draft.set("workload.train.model.dense_ffn_hidden", std::to_string(*width), *settings.find("--ffn-hidden-size"));
+}
+
 void set_experts(Settings& settings, Draft& draft) {
+  set_dense_layers(settings, draft);
   const auto shared = settings.whole("--moe-shared-expert-intermediate-size");
   auto each = settings.whole("--moe-ffn-hidden-size");
   if (!each) each = settings.whole("--ffn-hidden-size");

@@ -19,7 +19,8 @@ cluster: { node: machine.yaml, nodes: 2 }
 workload: { train: { model: llama3-8b, global_batch: 64, micro_batch: 1 } }
 plan: { framework: megatron, tensor: 2 }
 )";
-  std::ofstream(folder / "machine.yaml") << "preset: dgx-h100\nname: secret-host\ndescription: alice's\n";
+  std::ofstream(folder / "machine.yaml")
+      << "kind: node\npreset: dgx-h100\nname: secret-host\nsources: { default: { kind: assumption, text: alice } }\n";
   const std::string table = "case,base,group,plan.zero,measured.step_time,source\nalice-1," +
                             (folder / "base.yaml").string() +
                             ",secret,1,2.5 s,\"Megatron-LM log alice: median of 48 steps (2 warm-up left out)\"\n";
