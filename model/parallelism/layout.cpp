@@ -32,6 +32,7 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   options.parts = train.parts;
   options.data = train.data;
   options.compiled = plan.execution == ExecutionMode::compiled;
+  options.in_graph = plan.execution == ExecutionMode::cuda_graph;
   return options;
 }
 

@@ -30,6 +30,7 @@ struct BuildOptions {
   TrainerCode code = {};
   bool casts_weights = false;  ///< weights are whole, and cast to a shorter training precision in every pass
   bool compiled = false;       ///< a compiler drops kept tensors that no backward kernel reads
+  bool in_graph = false;       ///< the host reads nothing while a step runs
   std::optional<PassTokens> pass =
       std::nullopt;  ///< what a transformer's pass computes; else micro_batch sequences of its own length
   TrainedParts parts = {};

@@ -108,9 +108,10 @@ void BlockBuilder::experts_half(Layer& layer) const {
   part.mark(LayerPart::rest);
   if (sorted) move_tokens(layer, "order by expert", received, 1, 1);
   // Products in fewer bits take rows in multiples of 16 or more: Megatron-Core copies each expert's rows apart before
-  // them and together behind them (transformer/moe/experts.py: quantization_padding and quantization_unpadding, unless
-  // moe_router_padding_for_quantization is asked for; Transformer Engine, padding.cu).
-  const bool aligns = options_.code.casts_in_modules(options_.precision) && layer.reads_counts;
+  // them and together behind them (transformer/moe/experts.py: quantization_padding and quantization_unpadding; their
+  // kernel, Transformer Engine's padding.cu, needs the counts on the host). In a graph the router pads
+  // (moe_router_padding_for_quantization).
+  const bool aligns = options_.code.casts_in_modules(options_.precision) && layer.reads_counts && !options_.in_graph;
   if (aligns) stream(layer, "row padding", StreamingKind::elementwise, received, 1, 1, 1, 1);
   ffn_products(layer, "ffn", rows, c.ffn_hidden * whole / options_.tensor, local, true);
   if (aligns) stream(layer, "row unpadding", StreamingKind::elementwise, received, 1, 1, 1, 1);
