@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "model/base/number.hpp"
 #include "model/collectives/traffic.hpp"
 
 namespace foretrain {
@@ -12,8 +11,6 @@ namespace foretrain {
 namespace {
 
 constexpr double on_nvlink = 24.0, between_nodes_at_most = 16.0;
-/// The step of its table below a card's rate: 12 of 12.5, 24 of 25 and 48 of 50 GB/s (sm80SpeedArrayInter).
-constexpr double search_step = 0.96;
 constexpr NcclVersion more_channels_since{2, 18};
 
 /// Whether NVLinks lead from each rank to all others, by way of other ranks at most: bridged pairs on PCIe are apart.
@@ -31,26 +28,7 @@ bool over_nvlink(const std::vector<int>& group, const Topology& topology) {
   return reached.size() == group.size();
 }
 
-/// One for each card, and two where a ring has 25 GB/s or more and the GPU is a Hopper or later.
-double rings_of_cards(std::size_t cards, int rank, int elsewhere, const Topology& topology) {
-  const bool twice = topology.nccl() >= more_channels_since &&
-                     topology.gpu_model(topology.node_of(rank)).compute_capability >= 9.0 &&
-                     topology.route(rank, elsewhere).bandwidth >= BytesPerSecond(25e9);
-  return (twice ? 2.0 : 1.0) * number(cards);
-}
-
 }  // namespace
-
-SearchedRings searched_rings(const std::vector<int>& of_node, int elsewhere, bool nvlink, const Topology& topology) {
-  std::set<int> cards;
-  for (const int rank : of_node) cards.insert(topology.card_of_gpu(rank));
-  const BytesPerSecond card = topology.route(of_node.front(), elsewhere).bandwidth;
-  SearchedRings rings{rings_of_cards(cards.size(), of_node.front(), elsewhere, topology),
-                      card * (search_step * number(cards.size()))};
-  if (of_node.size() > 1 && !nvlink)
-    rings.rate = std::min(rings.rate, topology.route(of_node[0], of_node[1]).bandwidth);
-  return rings;
-}
 
 double channels_of(const std::vector<int>& group, const Topology& topology) {
   std::map<int, std::set<int>> cards_of_node;
@@ -63,7 +41,10 @@ double channels_of(const std::vector<int>& group, const Topology& topology) {
   if (cards_of_node.size() == 1) return over_nvlink(group, topology) ? on_nvlink : 2.0;
   std::size_t cards = 1;
   for (const auto& [node, used] : cards_of_node) cards = std::max(cards, used.size());
-  return std::min(2.0 * rings_of_cards(cards, group.front(), elsewhere, topology), between_nodes_at_most);
+  const bool twice = topology.nccl() >= more_channels_since &&
+                     topology.gpu_model(topology.node_of(group.front())).compute_capability >= 9.0 &&
+                     topology.route(group.front(), elsewhere).bandwidth >= BytesPerSecond(25e9);
+  return std::min((twice ? 4.0 : 2.0) * static_cast<double>(cards), between_nodes_at_most);
 }
 
 double channel_share(const std::vector<int>& group, const Topology& topology) {

@@ -7,14 +7,6 @@
 
 namespace foretrain {
 
-/// Rings that NCCL's search finds between nodes, of each of which it makes two channels; all together carry `rate`.
-struct SearchedRings {
-  double channels = 1.0;
-  BytesPerSecond rate = BytesPerSecond::infinity();
-};
-/// For the ranks of one node, one of which has a neighbour `elsewhere`.
-SearchedRings searched_rings(const std::vector<int>& of_node, int elsewhere, bool nvlink, const Topology& topology);
-
 /// Channels of a group's communicator. Inside a node: all of its NVLinks' (24), else the two of one ring over PCIe.
 /// Between nodes: one ring for each card that the group's ranks of a node use, doubled. Doubled again where a ring has
 /// 25 GB/s or more and the GPU is a Hopper or later, up to 16 in all. Source: NCCL 2.18 to 2.27, src/graph/search.cc

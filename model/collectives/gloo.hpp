@@ -16,7 +16,7 @@ std::optional<CollectiveCall> call_of_gloo(const CollectiveCall& call, const Top
 /// Gloo's broadcast is a binomial tree (broadcast.cc): who has the message sends it on, half as far at every level.
 LoweredCollective broadcast_by_gloo(const CollectiveCall& call, const Topology& topology);
 
-/// Adds what a lowered call_of_gloo() takes beside its links. The core's time for each message that a rank sends and
+/// Adds what a lowered call_of_gloo() takes beside its links: the core's time for each message that a rank sends and
 /// receives, and for the bytes, which it adds up and copies. A share of a core holds that up where the core would be
 /// busy for more than the share. Two ranks that owe each other a message each take turns: that the one which came later
 /// is ready to receive is said behind what it sends itself, over the same connection (gloo/transport/tcp/pair.cc). An

@@ -82,9 +82,6 @@ Library::Library(const CollectiveCall& call, const Topology& topology, const Cal
   for (std::size_t k = 0; nodes.size() > 1 && k < nodes.size(); ++k) {
     hops_.push_back(topology.latency(nodes[k].ranks.front(), nodes[(k + 1) % nodes.size()].ranks.front()));
   }
-  if (nodes.size() > 1 && !version().none()) {
-    searched_ = searched_rings(nodes[0].ranks, nodes[1].ranks.front(), slowest_->nvlink, topology);
-  }
 }
 
 /// Where nodes are of several kinds, all wait for the slowest.
@@ -288,20 +285,6 @@ Bytes Library::tree_pieces(LibraryProtocolKind kind) const {
 bool Library::expects_switches(Seconds links) const {
   const ExpectedRing ring{ring_steps(), links, slowest_->nvlink, compute_capability_, tuning_step()};
   return foretrain::expects_switches(ring, slowest_->ranks);
-}
-
-Seconds Library::expected(LibraryAlgorithm algorithm, LibraryProtocolKind protocol) const {
-  const ExpectedNetwork network{.operation = call_.operation,
-                                .size = call_.size,
-                                .ranks = slowest_->ranks,
-                                .nodes = slowest_->node_count,
-                                .nvlink = slowest_->nvlink,
-                                .compute_capability = compute_capability_,
-                                .rings = searched_.rate,
-                                .channels = searched_.channels,
-                                .card = card_step_,
-                                .unit = tuning_step()};
-  return expected_time(network, algorithm, protocol);
 }
 
 Bytes Library::switch_pieces() const {

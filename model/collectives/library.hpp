@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "model/collectives/channels.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/library_choice.hpp"
 #include "model/collectives/traffic.hpp"
@@ -108,13 +107,11 @@ class Library {
   /// for each rank of a node: from 64 KiB on they double with every eightfold size (src/enqueue.cc, thresholds at 1, 4,
   /// 16 and 32 chunks a lane; here without the steps).
   [[nodiscard]] Bytes in_switch_message() const;
-  /// What is under way at once in all channels of a tree, a chunk in each. A slot of the protocol's buffer (of LL half
+  /// What is under way at once in all channels of a tree, a chunk in each: a slot of the protocol's buffer (of LL half
   /// are flags), which NCCL halves under LL128 until enough of them follow each other (src/enqueue.cc).
   [[nodiscard]] Bytes tree_pieces(LibraryProtocolKind kind) const;
   /// NCCL expects reductions in a node's switches to be faster than its rings, whose links are busy for so long.
   [[nodiscard]] bool expects_switches(Seconds links) const;
-  /// What NCCL expects between nodes.
-  [[nodiscard]] Seconds expected(LibraryAlgorithm algorithm, LibraryProtocolKind protocol) const;
   /// What is under way at once in a node's switches, a chunk in each lane, of 128 KiB at most: NCCL halves them until
   /// 64, then 8, then 2 follow each other (NVLS_CHUNKSIZE; src/enqueue.cc).
   [[nodiscard]] Bytes switch_pieces() const;
@@ -145,11 +142,10 @@ class Library {
   BytesPerSecond memory_ = BytesPerSecond::infinity();
   Seconds card_step_;
   Bytes largest_message_ = Bytes::infinity();
-  SearchedRings searched_;     ///< between nodes
   std::vector<Seconds> hops_;  ///< latency from each node to the next, round the ring; empty for one node
 };
 
-/// NCCL 2.12 and later. A message between nodes leaves through a GPU of the sender's node that sits on the receiver's
+/// NCCL 2.12 and later: a message between nodes leaves through a GPU of the sender's node that sits on the receiver's
 /// rail, reached over NVLink (PXN; NCCL_P2P_PXN_LEVEL, src/graph/paths.cc), so that it need not change rails in the
 /// fabric, of which the library knows nothing.
 std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& topology);

@@ -1,5 +1,4 @@
-// Collectives as NCCL carries them out: what its model of itself (library_choice.hpp) expects to be the fastest, under
-// the protocols LL, LL128 and Simple.
+// Collectives as NCCL carries them out: the fastest of what it would try, under the protocols LL, LL128 and Simple.
 //
 //   all-reduce                    rings; trees between nodes; the nodes' switches (NVLS), with trees between nodes;
 //                                 the network's switches (CollNet), where cluster.network says so
@@ -78,7 +77,6 @@ struct Candidate {
   Seconds latency;
   const Load* traffic = nullptr;
   double share = 1.0;
-  std::optional<Seconds> expected = std::nullopt;  ///< by NCCL, where it chooses by that
 
   Seconds time(Bytes size) const { return latency + traffic->time * (size / Bytes(1.0)) / share; }
 };
@@ -99,18 +97,18 @@ class AutomaticCollective {
   AutomaticCollective(const CollectiveCall& call, const Topology& topology, const Calibration& calibration)
       : call_(call), topology_(topology), library_(call, topology, calibration), load_(topology) {}
 
-  LoweredCollective lower() { return lower(fastest(expected(SyncAlgorithm::automatic))); }
+  LoweredCollective lower() { return lower(fastest(expected())); }
 
   /// The fastest of those that a name of the library stands for.
   std::optional<LoweredCollective> lower(SyncAlgorithm named) {
-    const std::vector<Candidate> own = expected(named);
+    const std::vector<Candidate> own = candidates(named);
     if (own.empty()) return std::nullopt;
     LoweredCollective lowered = lower(fastest(own));
     lowered.chosen_algorithm = std::string(name(call_.algorithm));
     return lowered;
   }
 
-  Seconds time() { return fastest(expected(SyncAlgorithm::automatic)).time(call_.size); }
+  Seconds time() { return fastest(expected()).time(call_.size); }
 
  private:
   using Way = TrafficKey::Way;
@@ -150,17 +148,11 @@ class AutomaticCollective {
     return candidates;
   }
 
-  /// What NCCL takes: inside a node its switches or its rings, between nodes of rings, trees and switches the algorithm
-  /// and protocol that it expects to be the fastest.
-  std::vector<Candidate> expected(SyncAlgorithm named) {
-    std::vector<Candidate> all = candidates(named);
-    if (library_.version().none()) return all;
+  /// Inside a node NCCL takes what it expects to be fastest, its switches or its rings; between nodes the fastest.
+  std::vector<Candidate> expected() {
+    std::vector<Candidate> all = candidates(SyncAlgorithm::automatic);
     const auto in_switches = [this](const Candidate& candidate) { return candidate.traffic == &in_network_; };
-    if (!library_.in_one_node()) {
-      Seconds least = Seconds::infinity();
-      for (const Candidate& candidate : all) least = std::min(least, candidate.expected.value_or(least));
-      std::erase_if(all, [&](const Candidate& candidate) { return candidate.expected.value_or(least) > least; });
-    } else if (named == SyncAlgorithm::automatic && std::ranges::any_of(all, in_switches)) {
+    if (library_.in_one_node() && !library_.version().none() && std::ranges::any_of(all, in_switches)) {
       const bool expected = library_.expects_switches(busy(main_));
       std::erase_if(all, [&](const Candidate& candidate) { return in_switches(candidate) != expected; });
     }
@@ -258,7 +250,7 @@ class AutomaticCollective {
 
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
     return {std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol), &traffic,
-            protocol.share, library_.expected(LibraryAlgorithm::ring, protocol.kind)};
+            protocol.share};
   }
 
   /// Two trees that each carry half the message. Over two or three nodes their cards would have less to carry than in a
@@ -270,8 +262,7 @@ class AutomaticCollective {
     const Seconds up = protocol.step * static_cast<double>(slowest().largest_node - 1) +
                        library_.tree_step(protocol, protocol.step) * library_.levels();
     Candidate tree{std::string("tree/") + protocol.name, library_.launch() + 2.0 * up, &traffic,
-                   protocol.share * std::min(1.0, traffic.time / over_channels),
-                   library_.expected(LibraryAlgorithm::tree, protocol.kind)};
+                   protocol.share * std::min(1.0, traffic.time / over_channels)};
     tree.latency += first_pieces(tree, 2.0 * library_.levels() - 1.0, library_.tree_pieces(protocol.kind));
     return tree;
   }
@@ -300,7 +291,6 @@ class AutomaticCollective {
     candidate.latency += first_pieces(candidate, library_.in_one_node() ? 2.0 : 1.0, library_.switch_pieces());
     if (slowest().node_count > 1) {
       candidate.name = "nvls_tree";
-      candidate.expected = library_.expected(LibraryAlgorithm::node_switches, LibraryProtocolKind::simple);
       candidate.latency += 2.0 * library_.levels() * library_.tree_step(library_.simple(), library_.simple().step);
       // Two nodes' first pieces are in the bandwidth that their sweeps show.
       candidate.latency += first_pieces(candidate, 2.0 * (library_.levels() - 1.0), library_.switch_tree_pieces());

@@ -1,12 +1,10 @@
-// NCCL's own model of itself, by which it takes Simple inside a node long before that is the fastest protocol, and
-// between nodes an algorithm and a protocol. Source: NCCL 2.28 and 2.29, src/graph/tuning.cc, ncclTopoTuneModel and
-// ncclTopoGetAlgoTime.
+// NCCL's own model of itself, by which it takes Simple inside a node long before that is the fastest protocol. Source:
+// NCCL 2.29, src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime, constants of one node.
 #pragma once
 
 #include <array>
 #include <cstddef>
 
-#include "model/base/collective_operation.hpp"
 #include "model/base/quantity.hpp"
 
 namespace foretrain {
@@ -50,22 +48,5 @@ bool expects_simple(const ExpectedRing& ring);
 /// The switches of so many ranks carry an all-reduce out faster than any ring, by that model: 25 us whatever the ranks,
 /// and the message once.
 bool expects_switches(const ExpectedRing& ring, int ranks);
-
-enum class LibraryAlgorithm : std::size_t { ring, tree, node_switches };
-
-/// A group on several nodes as NCCL sees it.
-struct ExpectedNetwork {
-  CollectiveOperation operation = CollectiveOperation::all_reduce;
-  Bytes size;
-  int ranks = 0, nodes = 0;
-  bool nvlink = false;
-  double compute_capability = 0.0;
-  BytesPerSecond rings;   ///< what its search finds between nodes
-  double channels = 1.0;  ///< of these rings
-  Seconds card;           ///< latency that the network's plug-in states
-  Seconds unit;           ///< in which latencies are counted
-};
-/// What NCCL expects of an algorithm under a protocol; switches have Simple only. Taken as on Intel processors.
-Seconds expected_time(const ExpectedNetwork& network, LibraryAlgorithm algorithm, LibraryProtocolKind protocol);
 
 }  // namespace foretrain

@@ -28,7 +28,7 @@ enum class ServerPlacement { cpu, gpu, dedicated, colocated };
 
 /// How copies of tokens reach the ranks of their experts (key plan.expert_dispatch). all_to_all: each copy travels to
 /// its expert's rank (NCCL's send and receive). deduplicated: a token crosses the network once to each node that holds
-/// some of its experts, to one of their ranks, and is handed on inside. Once to each rank of its own node. forwarded:
+/// some of its experts, to one of their ranks, and is handed on inside; once to each rank of its own node. forwarded:
 /// the same over the sender's own rail, to the GPU of its own number (DeepEP, HybridEP).
 enum class ExpertDispatch { all_to_all, deduplicated, forwarded };
 

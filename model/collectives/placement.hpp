@@ -32,7 +32,7 @@ std::vector<std::vector<EndpointId>> place_participants(const CollectiveCall& ca
 
 /// The endpoints of the servers of one group, for hosts their server processes (Topology::server_on). cpu: host memory,
 /// nearest to the group's first GPU for one server, spread over the group's nodes, then over their sockets, for
-/// several. Gpu and colocated: GPUs of the group, evenly spread; dedicated: host memory of nodes on which no group has
+/// several; gpu and colocated: GPUs of the group, evenly spread; dedicated: host memory of nodes on which no group has
 /// ranks. Throws ImpossiblePlan when there are fewer such nodes than dedicated servers.
 std::vector<EndpointId> server_endpoints(const CollectiveCall& call, const std::vector<int>& group,
                                          const Topology& topology);

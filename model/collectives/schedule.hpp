@@ -42,8 +42,8 @@ struct Schedule {
   int chunks = 1;   ///< the message is cut into this many nearly equal parts (chunk_range_size)
   int phases = 0;
   std::function<Phase(int phase)> phase;
-  /// Phases from `phase` on that an estimate, which only adds up bytes, takes for `representative`. Those that move the
-  /// same amounts between the same participants, as all of a ring's do. Where phases are too many to be told apart, as
+  /// Phases from `phase` on that an estimate, which only adds up bytes, takes for `representative`: those that move the
+  /// same amounts between the same participants, as all of a ring's do; where phases are too many to be told apart, as
   /// when chains of thousands of ranks fill, the representative is the one that moves most.
   struct PhaseRun {
     int length = 1;
@@ -83,7 +83,7 @@ void append_chain(int hops, int pieces, int phase, bool to_first, const At& at, 
   }
 }
 
-/// A hop of a ring. Each place passes on the block of the one `lag` before it, which comes to be complete at its own
+/// A hop of a ring: each place passes on the block of the one `lag` before it, which comes to be complete at its own
 /// place (reduce) or begins there (copy). `chunks`: those of a place's block.
 template <typename At, typename Chunks>
 void append_ring_hop(int places, int lag, Transfer::Kind kind, const At& at, const Chunks& chunks, Phase& transfers) {

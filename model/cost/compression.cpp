@@ -65,7 +65,7 @@ bool worth_factoring(const WeightMatrix& matrix, int rank) {
 }
 
 /// Makes the columns of a factor of `rows` × `rank` orthogonal; 2 · rows · rank² operations. Gram–Schmidt goes from
-/// column to column. Its length, a small number added, division; and for all but the last the products with the columns
+/// column to column: its length, a small number added, division; and for all but the last the products with the columns
 /// behind, their sums, what they take away, and the subtraction. PyTorch does so for up to two columns and for 2-byte
 /// numbers, else it factors (torch.linalg.qr).
 Operator orthogonalise(std::int64_t rows, int rank, Precision precision) {

@@ -66,7 +66,7 @@ Bytes cast_bytes(const Compression& compression, Precision gradient);
 ///
 /// PowerSGD (Vogels, Karimireddy and Jaggi, NeurIPS 2019, algorithm 1), for each matrix M of n × m: P = M Q is summed
 /// over the replicas (n · r), orthogonalised, Q = Mᵀ P is summed (m · r), and M becomes P Qᵀ. As PyTorch's
-/// communication hook does it: the last step's Q is orthogonalised before it is used. Vectors, and matrices that it
+/// communication hook does it: the last step's Q is orthogonalised before it is used; vectors, and matrices that it
 /// would not make at least twice as small (min_compression_rate), are sent as they are, together and first.
 ///
 /// top-k: the largest `share` by magnitude, found by a threshold from a sample of one percent (Lin et al. 2018, "Deep

@@ -157,7 +157,7 @@ Visits visits(const Attention& work, double rows, double edge_keys) {
 }
 
 // Parts of the keys that FlashAttention-3 gives to different multiprocessors where there are too few blocks, as its
-// calls with a cache do (hopper/heuristics.h, num_splits_heuristic). The fewest within 85 % of the best use of waves.
+// calls with a cache do (hopper/heuristics.h, num_splits_heuristic): the fewest within 85 % of the best use of waves.
 int key_splits(double blocks, double keys, const Gpu& gpu) {
   constexpr double full = 0.8, good = 0.85;
   const double tiles = std::ceil(keys / number(Packing::block_rows));

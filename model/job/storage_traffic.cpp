@@ -89,7 +89,7 @@ std::optional<Scenario> with_loader_traffic(const Scenario& scenario, const Pred
   return beside;
 }
 
-/// How much longer a step takes while a checkpoint is on its way over those cards. Each machine's part at the rate at
+/// How much longer a step takes while a checkpoint is on its way over those cards: each machine's part at the rate at
 /// which it is written, to a server or into the next machine's memory. 1 where it takes another way, or training waits.
 double longer_beside_write(const Scenario& scenario, const Predict& predict) {
   const TrainWorkload* train = training_on_several_nodes(scenario);

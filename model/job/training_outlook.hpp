@@ -21,7 +21,7 @@ Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const C
 /// go on with a worker less until there is another one. A server's keys are all workers': they wait, either for the
 /// server that holds the same keys (replicated; each step's update is then sent on once more before workers have it: Li
 /// et al., "Scaling distributed machine learning with the parameter server", OSDI 2014, section 4.3), or until they are
-/// read from the last checkpoint. What was done since then is lost, of asynchronous training only with those keys.
+/// read from the last checkpoint; what was done since then is lost, of asynchronous training only with those keys.
 Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const ParameterStore& store,
                      const ParameterStore::Bounds& bounds, Bytes state);
 

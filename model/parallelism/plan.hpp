@@ -89,7 +89,7 @@ enum class PipelineMessages { asynchronous, blocking };
 enum class ParallelDimension { tensor, context, expert, data, pipeline };
 
 /// How a step's samples are divided among replicas on nodes of several kinds (key plan.split): to each as many; as the
-/// peak rates of their GPUs. So that the passes of all are over as early as can be.
+/// peak rates of their GPUs; so that the passes of all are over as early as can be.
 enum class BatchSplit { equal, proportional, best };
 
 /// How ZeRO-1 sums gradients (key by of plan.zero): each rank is sent its part, or all of them as without ZeRO.

@@ -126,7 +126,7 @@ MessageLoad message_load(const ParameterStore& store, const Topology& topology, 
                          const std::vector<std::vector<double>>& parameters);
 
 /// compute is the average over many iterations, random ones where workers are unequal: synchronous, of the slowest
-/// worker's passes; bounded(k), of workers that may be k iterations apart. Asynchronous, n ÷ the sum of the workers'
+/// worker's passes; bounded(k), of workers that may be k iterations apart; asynchronous, n ÷ the sum of the workers'
 /// speeds, as each goes at its own.
 ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology& topology);
 

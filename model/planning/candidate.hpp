@@ -1,4 +1,4 @@
-// The plan that a search looks at, one after the other of a layout. Its steps, built by model/training/pricing, what
+// The plan that a search looks at, one after the other of a layout: its steps, built by model/training/pricing, what
 // they take at least, and the memory that it needs.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Branch and bound through the plans of one layout (tensor, context, expert, pipeline, data and the order of ranks):
-// first micro-batch, recomputation and sequence parallelism, which say what layers take. Then the pipeline's schedule;
+// first micro-batch, recomputation and sequence parallelism, which say what layers take; then the pipeline's schedule;
 // what ZeRO divides and what lies on the host; how gradients are synchronised. What is most promising is looked into
 // first, and what cannot be among the best is settled by its bound.
 #pragma once

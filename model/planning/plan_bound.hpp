@@ -1,4 +1,4 @@
-// Times that a step cannot fall below, from the times of its blocks. What each stage has to do, what it waits for
+// Times that a step cannot fall below, from the times of its blocks: what each stage has to do, what it waits for
 // before it can begin, and what is left to do when it has ended. None exceeds the time of the step's graph over an
 // uncontended network.
 #pragma once

@@ -88,7 +88,7 @@ class BlockBuilder {
   /// (`cast_input` = false), the result's gradient, and the weights, once a step. Attention, norms, embedding and
   /// logits stay in bf16. Frozen weights need no operands along the other side. Plain code scales fp8 by the largest
   /// number of the whole tensor at hand (torchao, float8, tensorwise dynamic scaling). It is sought before anything is
-  /// cast, by a kernel of its own or, compiled, by the producer. So that no cast is part of what comes before it.
+  /// cast, by a kernel of its own or, compiled, by the producer; so that no cast is part of what comes before it.
   void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
                     bool cast_input, std::int64_t batch = 1, bool grouped = false) const {
     if (quantised())

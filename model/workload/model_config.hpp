@@ -13,7 +13,7 @@ namespace foretrain {
 
 enum class TransformerFamily { gpt, bert, mpt, llama, vit, t5 };
 
-/// What a token's state passes on its way through a model, with norm and residual addition. A block of attention and
+/// What a token's state passes on its way through a model, with norm and residual addition: a block of attention and
 /// feed-forward half, or, in hybrid models, a half alone or a Mamba-2 layer. Letters of key layer_pattern, as
 /// Nemotron-H writes them (hybrid_override_pattern): M, *, -, E.
 enum class LayerKind { block, mamba, attention, feed_forward, experts };

@@ -9,7 +9,7 @@
 namespace foretrain {
 
 /// Where the scales of fp8 operands come from (key fp8.scaling): delayed, the largest values of earlier steps; current,
-/// the largest value of the tensor at hand. Block, blocks of it, 1 x 128 of inputs and gradients, 128 x 128 of weights
+/// the largest value of the tensor at hand; block, blocks of it, 1 x 128 of inputs and gradients, 128 x 128 of weights
 /// (DeepSeek-AI 2024, arXiv 2412.19437, section 3.3.2).
 enum class Fp8Scaling { delayed, current, block };
 
@@ -54,7 +54,7 @@ struct Quantisation {
 ///          (transformer_engine/common/transpose/quantize_transpose_vector_blockwise.cu)
 /// mxfp8    one pass, both copies with their scales (transformer_engine/common/cast/mxfp8)
 /// nvfp4    a pass for the largest values, one that casts rows and one that transforms columns by a Hadamard matrix of
-///          16 x 16 and casts them (transformer_engine/pytorch/csrc/quantizer.cpp). Weights, in blocks of 16 x 16,
+///          16 x 16 and casts them (transformer_engine/pytorch/csrc/quantizer.cpp); weights, in blocks of 16 x 16,
 ///          are not transformed: both copies in one pass. Stochastic rounding of gradients adds no traffic.
 Quantisation quantisation(Precision precision, Fp8Scaling scaling, Operand operand, bool both_ways);
 

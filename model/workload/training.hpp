@@ -31,7 +31,7 @@ constexpr bool has_8bit_states(Optimizer optimizer) {
   return optimizer == Optimizer::adamw_8bit || optimizer == Optimizer::paged_adamw_8bit;
 }
 
-/// What a measurement of memory is. The highest peak of a GPU, as nvidia-smi says; or what the framework's
+/// What a measurement of memory is: the highest peak of a GPU, as nvidia-smi says; or what the framework's
 /// allocator has reserved on the first rank's, as a trainer that logs there says.
 enum class LoggedMemory { device, first_reserved };
 

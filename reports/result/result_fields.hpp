@@ -3,7 +3,7 @@
 //
 // clang-format off
 //   v("key", value)                   always there. An optional without value, and a number that is not known or not
-//                                     finite, are null; Whole{value}. No fraction
+//                                     finite, are null; Whole{value}: no fraction
 //   v.when(there, "key", value)       left out where it is not there; if_any(v, "key", value) where it has nothing
 //   v.derived("key", value)           follows from others: written, never read
 //   v.object("key", fields)           fields of an object of their own; object_when(there, …) may be left out

@@ -13,7 +13,7 @@
 using namespace foretrain;
 using namespace foretrain::test_nodes;
 
-TEST_CASE("auto is as fast as a named algorithm or what NCCL expects to be: all carry one set of losses") {
+TEST_CASE("auto is never slower than a named algorithm: all carry one set of losses") {
   Cluster sharp = nccl_cluster(hopper_node(), 4);
   sharp.network.in_network_reduction = true;
   const std::vector<Cluster> clusters = {nccl_cluster(nvswitch_node()),     nccl_cluster(nvswitch_node(), 4),
@@ -27,9 +27,8 @@ TEST_CASE("auto is as fast as a named algorithm or what NCCL expects to be: all 
         CollectiveCall call = automatic_call(row.operation, size, {iota(topology.gpus())});
         const LoweredCollective automatic = by_nccl(call, topology);
         const Seconds best = uncontended_time(automatic, topology);
-        // NCCL takes what it expects to be faster, also when another algorithm would be: switches, and between nodes
-        // all.
-        const double most = cluster.nodes > 1 || automatic.chosen_algorithm == "nvls" ? 1.35 : 1.001;
+        // Where NCCL expects its switches to be faster it takes them, also when rings would be.
+        const double most = automatic.chosen_algorithm == "nvls" ? 1.2 : 1.001;
         call.algorithm = row.algorithm;
         call.placement = ServerPlacement::gpu;
         LoweredCollective named;
@@ -247,31 +246,6 @@ TEST_CASE("a node's switches reduce where NCCL expects them to be faster than it
     CHECK(chosen(8, 1.0_GB) == "nvls");
     CHECK(chosen(8, 64.0_KB) == "ring/LL");  // 25 us against 6.6 + 14 · 0.6
   }
-}
-
-TEST_CASE("between nodes NCCL takes what it expects to be the fastest") {
-  // Two nodes of eight H100 with eight cards of 50 GB/s, of which its search uses 48; NVLink allows 360. A ring of 1
-  // GB: 1.875 GB at 360 GB/s, and 1.4 times 8.4 us, 28 steps of 3.4 and two of 14. Switches: channels of eight ranks
-  // with 57.7 GB/s each, 25 us and two steps of 14.
-  using enum LibraryAlgorithm;
-  ExpectedNetwork network{.size = 1.0_GB,
-                          .ranks = 16,
-                          .nodes = 2,
-                          .nvlink = true,
-                          .compute_capability = 9.0,
-                          .rings = 384.0_GBps,
-                          .channels = 16.0,
-                          .card = 0.0_us,
-                          .unit = 0.6_us};
-  const auto expected = [&](LibraryAlgorithm algorithm) {
-    return expected_time(network, algorithm, LibraryProtocolKind::simple).value() * 1e6;
-  };
-  CHECK(expected(ring) == Approx(1.875e6 / 360.0 + 1.4 * (8.4 + 28.0 * 3.4 + 28.0)));
-  CHECK(expected(node_switches) == Approx(1.875e6 / (8.0 * 57.7) + 25.0 + 28.0));
-  // The plug-in's latency counts twice in each of a tree's two steps under Simple.
-  const double without = expected(tree);
-  network.card = 75.0_us;
-  CHECK(expected(tree) - without == Approx(300.0));
 }
 
 TEST_CASE("reductions in switches have more channels under way on Blackwell") {

@@ -28,7 +28,7 @@ constexpr double ten_tensors = 10.0;
 
 /// How stacks differ: the spread between the published tables that `foretrain validate` holds the program against,
 /// whose trainers are named. layer_overhead is 19 ms of Megatron-DeepSpeed and 0 of the others; kernels stretch by up
-/// to a fifth. Reserved memory by up to 10 GB, and fragmentation by half of itself; kept activations by a third and
+/// to a fifth; reserved memory by up to 10 GB, and fragmentation by half of itself; kept activations by a third and
 /// tensors in wait by 50 (nanotron's code over Megatron's).
 struct Learned {
   const char* constant;

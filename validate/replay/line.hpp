@@ -178,7 +178,7 @@ class LineReader {
     const std::string value = taken(key);
     std::int64_t number = 0;
     if (!read_number(value, number) || number < least || number > most) {
-      fail(key + "=" + value, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+      fail(key + "=" + value, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
     }
     return number;
   }

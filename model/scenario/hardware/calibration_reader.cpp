@@ -142,7 +142,7 @@ std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
   return rows;
 }
 
-/// The same of a document with `format:`, as `foretrain calibrate` writes it. The constants of its base, with the
+/// The same of a document with `format:`, as `foretrain calibrate` writes it: the constants of its base, with the
 /// fitted ones in their place, their covariance, and what was measured of the GPU. JSON is YAML, so that complaints
 /// have a position.
 Calibration read_machine_calibration(const Field& document) {

@@ -22,9 +22,13 @@ namespace {
 /// "50000 h" between failures, or "2e-5 /hour".
 Seconds read_mtbf(const Field& field) {
   const NumberAndUnit parts = field.parse(split_number_and_unit);
-  if (!(parts.number > 0.0)) field.fail("no failures", "a value above zero, or leave the key out");
-  if (parts.unit != "/hour" && parts.unit != "/h") return field.parse(parse_quantity<Seconds>);
-  return Seconds(3600.0 / parts.number);
+  if (parts.unit == "/hour" || parts.unit == "/h") {
+    if (!(parts.number > 0.0)) field.fail("no failures", "a rate above zero, or leave the key out");
+    return Seconds(3600.0 / parts.number);
+  }
+  const Seconds time = field.parse(parse_quantity<Seconds>);
+  if (!(time > Seconds(0.0))) field.fail("zero is impossible here", "a value above zero");
+  return time;
 }
 
 Failures::Stragglers read_stragglers(const Field& field) {

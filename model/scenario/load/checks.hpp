@@ -26,12 +26,12 @@ requires(sizeof...(Args) > 0) void fail_if(const Scenario& scenario, bool wrong,
 
 /// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs. A global batch that data ×
 /// micro-batch does not divide; heads, key–value heads, feed-forward width, sequence or experts that their factor does
-/// not divide; more pipeline chunks than layers. Interleaving without a pipeline; transformer plans for other networks;
+/// not divide; more pipeline chunks than layers; interleaving without a pipeline; transformer plans for other networks;
 /// background traffic beside a workload that uses no link; and what the checks below find.
 void check_scenario(const Scenario& scenario);
 
 /// Parameter servers with sharded optimizers, more of them than GPUs or spare machines, or with what they know for data
-/// parallelism alone. Compression that the workload or algorithm cannot have; levels without a hierarchy.
+/// parallelism alone; compression that the workload or algorithm cannot have; levels without a hierarchy.
 void check_sync(const Scenario& scenario);
 
 /// Failures in a workload that trains nothing, that saves nothing, or beside other jobs. An interval to be found
@@ -40,7 +40,7 @@ void check_sync(const Scenario& scenario);
 void check_failures(const Scenario& scenario);
 
 /// A batch that is split unequally with a pipeline, with parameter servers or with gradients that are synchronised
-/// after every micro-batch. Processors that train beside GPUs otherwise than behind them and with data parallelism
+/// after every micro-batch; processors that train beside GPUs otherwise than behind them and with data parallelism
 /// alone.
 void check_split(const Scenario& scenario);
 /// Stated layers of stages that do not add up to the model's.

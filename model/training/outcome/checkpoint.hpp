@@ -6,7 +6,7 @@
 namespace foretrain {
 
 /// A checkpoint is written in two parts: all GPUs copy their state to their hosts, over the links that training uses as
-/// well. Then each host writes what its GPUs have copied. Every number of the state is written once: ranks that hold
+/// well; then each host writes what its GPUs have copied. Every number of the state is written once: ranks that hold
 /// the same parameters share them out evenly (Megatron-LM's fully parallel saving, PyTorch's distributed checkpoints).
 struct CheckpointCost {
   Bytes state;             ///< of the whole training

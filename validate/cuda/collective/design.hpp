@@ -10,7 +10,7 @@
 
 namespace foretrain::gpu {
 
-/// An operation as nccl-tests counts it (src/*.cu, GetCollByteCount). All that a rank ends up with for all_gather, all
+/// An operation as nccl-tests counts it (src/*.cu, GetCollByteCount): all that a rank ends up with for all_gather, all
 /// that it begins with for reduce_scatter and all_to_all; send_receive sends it all to the next rank.
 struct CollectivePoint {
   CollectiveOperation operation = CollectiveOperation::all_reduce;

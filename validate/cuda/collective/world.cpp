@@ -41,7 +41,7 @@ std::optional<int> number(const char* name) {
   const char* end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, value);
   if (error == std::errc() && stop == end && value >= 0) return value;
-  throw UsageError(std::string(name) + "=" + text + ": no whole number of at least 0");
+  throw UsageError(std::string(name) + "=" + text + ": no integer of at least 0");
 }
 
 class SharedWorld final : public World {
