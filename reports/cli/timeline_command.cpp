@@ -18,8 +18,8 @@ namespace foretrain {
 
 namespace {
 
-/// The events of a trace of a profiler, from its first one on: rows of their own, or the lane's.
-std::vector<TimelineEntry> measured_entries(const std::string& file, int lane = 0) {
+/// The events of a trace of a profiler, from its first one on: rows of their own, or of the process `rank_class`.
+std::vector<TimelineEntry> measured_entries(const std::string& file, int rank_class = 0) {
   std::vector<TimelineEntry> entries;
   try {
     for (TraceEvent& event : read_events(read_imported_file(file), file)) {
@@ -27,7 +27,7 @@ std::vector<TimelineEntry> measured_entries(const std::string& file, int lane = 
           std::ranges::all_of(event.category, [](unsigned char c) { return std::isalpha(c) || c == '_'; });
       const std::string category = event.category.empty() || !is_word ? "compute" : event.category;
       entries.push_back({"measured " + category, std::move(event.name), Seconds(event.start * 1e-6),
-                         Seconds(event.duration * 1e-6), -1, category, lane});
+                         Seconds(event.duration * 1e-6), -1, category, rank_class});
     }
   } catch (const ScenarioError& error) {
     throw UsageError(fmt::format("timeline: --beside is no trace in Chrome's format: {}", error.what()));
@@ -49,8 +49,8 @@ ExitStatus write_trace(const PlotOptions& options) {
       predict(planned_file(options.file(), options.overrides, options.fidelity), options.fidelity, Detail::timeline);
   if (result.timeline.empty()) throw UsageError("timeline: a single operator has no timeline");
   if (!options.beside.empty()) {
-    const int lanes = std::ranges::max_element(result.timeline, {}, &TimelineEntry::rank_class)->rank_class + 1;
-    std::ranges::move(measured_entries(options.beside, lanes), std::back_inserter(result.timeline));
+    const int classes = std::ranges::max_element(result.timeline, {}, &TimelineEntry::rank_class)->rank_class + 1;
+    std::ranges::move(measured_entries(options.beside, classes), std::back_inserter(result.timeline));
   }
   const std::string trace = to_trace(result.scenario, result.timeline);
   write_file(options.output, packed ? gzip(trace) : trace);
@@ -67,7 +67,7 @@ void add_timeline(CLI::App& app, ExitStatus& status) {
       ->expected(1);
   add_text(command, "-o,--output", options.output, "TRACE.json|TRACE.json.gz", "the trace")->required();
   add_text(command, "--beside", options.beside, "TRACE.json|TRACE.json.gz",
-           "a measured step of torch.profiler, in a lane of its own; both begin at 0");
+           "a measured step of torch.profiler, as a process of its own; both begin at 0");
   add_fidelity(command, options.fidelity);
   add_overrides(command, options.overrides);
 }

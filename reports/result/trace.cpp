@@ -75,8 +75,11 @@ std::string to_trace(const std::string& title, const std::vector<TimelineEntry>&
   for (const TimelineEntry& entry : entries) {
     const int process = entry.rank_class + 1;
     int& threads = threads_of_class[entry.rank_class];
-    if (threads == 0)
-      events.name("process_name", {process, 0}, fmt::format("{}: rank class {}", title, entry.rank_class));
+    if (threads == 0) {
+      const bool measured = entry.resource.starts_with("measured ");
+      const std::string whose = measured ? "measured" : fmt::format("rank class {}", entry.rank_class);
+      events.name("process_name", {process, 0}, title + ": " + whose);
+    }
     const auto [known, is_new] = thread_of.try_emplace({entry.rank_class, entry.resource}, threads + 1);
     if (is_new) events.name("thread_name", {process, ++threads}, entry.resource);
     places.push_back({process, known->second});

@@ -161,7 +161,7 @@ TEST_CASE("plot timeline draws a measured step beside the predicted one") {
   write_file(folder.file("none.json"), "{}");
   const std::string both = folder.file("both.json");
   output_of({"timeline", "data-parallel-hosts", "--beside", folder.file("trace.json"), "-o", both});
-  check_has(read_text_file(both), {"lane 0", "lane 1", "measured compute"});
+  check_has(read_text_file(both), {": rank class 0", ": measured\"", "measured compute"});
   check_refused({"plot", "timeline", "data-parallel-hosts", "--beside", folder.file("none.json"), "-o", picture},
                 {"no trace in Chrome's format"});
 }
