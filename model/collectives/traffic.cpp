@@ -136,9 +136,7 @@ void TrafficBuilder::add(Way way, const GroupLayout& layout, CollectiveOperation
   if (way == Way::rings) return add_rings(layout, operation);
   if (way == Way::network_switches) return add_network_switches(layout, operation);
   way == Way::trees ? add_trees_in_nodes(layout) : add_to_switches(layout);
-  // NCCL's own figure (src/graph/tuning.cc) is of trees through GPUs: in switches no way up and down shares a GPU's
-  // warps.
-  add_tree_between_nodes(layout, way == Way::trees ? constants_.tree_efficiency : 1.0);
+  add_tree_between_nodes(layout);
 }
 
 void TrafficBuilder::add_along(const NodeRing& ring, double bytes, bool both_ways) {
@@ -232,7 +230,7 @@ void TrafficBuilder::add_to_switches(const GroupLayout& layout) {
   }
 }
 
-void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout, double efficiency) {
+void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout) {
   // In a double binary tree an inner node sends the sum up and the result down twice, each for half of the message, and
   // is a leaf for the other half: two messages out, two in. Two nodes exchange one.
   const std::size_t nodes = layout.nodes.size();
@@ -244,7 +242,7 @@ void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout, double ef
     for (int rail = 0; rail < layout.largest_node; ++rail) {
       const int a = here[rail % here.size()];
       const int b = next[rail % next.size()];
-      const double share = 1.0 / layout.largest_node / efficiency;
+      const double share = 1.0 / layout.largest_node / constants_.tree_efficiency;
       add(a, b, share);
       add(b, a, share);
     }

@@ -67,7 +67,7 @@ class TrafficBuilder {
   void add_rings(const GroupLayout& layout, CollectiveOperation operation);
   void add_trees_in_nodes(const GroupLayout& layout);
   void add_network_switches(const GroupLayout& layout, CollectiveOperation operation);
-  void add_tree_between_nodes(const GroupLayout& layout, double efficiency);
+  void add_tree_between_nodes(const GroupLayout& layout);
   void add_to_switches(const GroupLayout& layout);
   void share_channels(const std::vector<int>& ranks);
   /// Point to point, of a message of one byte; forwarded over rails where the library does that.
