@@ -176,9 +176,8 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
 }
 
 // What each step of a ring leaves is scaled and added up, of all queries in half of the further steps and of half in
-// the others. Transformer Engine (attention/dot_product_attention/context_parallel.py) does so in one kernel: it reads
-// and writes the first step's result, then reads two and writes one; backward the gradients of queries, keys and
-// values. PyTorch (tensor/experimental/_attention.py, _SDPAMerger, and _templated_ring_attention_backward for the
+// the others. One kernel a step is assumed of fused code: it reads and writes the first step's result, then reads two
+// and writes one; backward the gradients of queries, keys and values. PyTorch (tensor/experimental/_attention.py, _SDPAMerger, and _templated_ring_attention_backward for the
 // queries' gradient) does so in fp32 and by operations written out: widened (read e, write 4), subtracted (8, 4),
 // scaled (4, 4), subtracted (8, 4), and halves are joined to the rest (4, 4).
 void BlockBuilder::merge_ring_steps(Layer& layer, const Attention& core) const {
