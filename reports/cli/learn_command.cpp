@@ -112,7 +112,16 @@ Case row_of_log(const std::string& file, const LearnOptions& options) {
   return read_cases_text(log_table(std::span(&run, 1), base, input.overrides), file).front();
 }
 
-std::vector<Case> rows_of(const LearnOptions& options, std::vector<std::pair<std::string, std::string>>& failed) {
+using LeftOut = std::vector<std::pair<std::string, std::string>>;
+constexpr std::size_t most_told = 10;
+
+/// Says so of the first ones.
+void leave_out(std::string name, const ScenarioError& error, LeftOut& failed) {
+  if (failed.size() < most_told) warn(fmt::format("{} is left out: {}", name, error.what()));
+  failed.emplace_back(std::move(name), error.what());
+}
+
+std::vector<Case> rows_of(const LearnOptions& options, LeftOut& failed) {
   if (options.inputs.size() == 1 && is_table(options.inputs[0])) {
     return with_overrides(read_cases(options.inputs[0]), options.next.overrides);
   }
@@ -121,8 +130,7 @@ std::vector<Case> rows_of(const LearnOptions& options, std::vector<std::pair<std
     try {
       rows.push_back(row_of_log(file, options));
     } catch (const ScenarioError& error) {
-      warn(fmt::format("{} is left out: {}", file, error.what()));
-      failed.emplace_back(std::filesystem::path(file).filename().string(), error.what());
+      leave_out(std::filesystem::path(file).filename().string(), error, failed);
     }
   }
   return rows;
@@ -130,7 +138,7 @@ std::vector<Case> rows_of(const LearnOptions& options, std::vector<std::pair<std
 
 /// Runs that can be predicted; of the others, why not, also in `failed`. Workers begin with what this process knows: it
 /// predicts each once.
-std::vector<UsableRun> runs_of(const LearnOptions& options, std::vector<std::pair<std::string, std::string>>& failed) {
+std::vector<UsableRun> runs_of(const LearnOptions& options, LeftOut& failed) {
   std::vector<UsableRun> runs;
   std::map<std::string, Case> earlier;
   for (Case& row : rows_of(options, failed)) {
@@ -154,8 +162,7 @@ std::vector<UsableRun> runs_of(const LearnOptions& options, std::vector<std::pai
       }
       runs.push_back(std::move(run));
     } catch (const ScenarioError& error) {
-      warn(fmt::format("{} is left out: {}", name, error.what()));
-      failed.emplace_back(name, error.what());
+      leave_out(name, error, failed);
     }
   }
   return runs;
@@ -176,6 +183,7 @@ std::string task_of(const Case& row) {
 ExitStatus run_learning(const LearnOptions& options) {
   LearnedFrom from{std::filesystem::path(options.inputs[0]).filename().string(), options.base, {}, {}};
   const std::vector<UsableRun> runs = runs_of(options, from.failed);
+  if (from.failed.size() > most_told) warn(fmt::format("{} more are left out", from.failed.size() - most_told));
   std::set<int> sizes;
   RunsAtHand at_hand;
   std::vector<LearnedRun> learned;
