@@ -79,12 +79,7 @@ AttentionKind attention_kernel(const Attention& work, Precision precision, const
   }
   if (gpu.compute_capability < flash_2_since || work.head_dim > flash_head_dim) return AttentionKind::memory_efficient;
   if (work.kind == AttentionKind::flash_3 && has_warp_groups(gpu)) return AttentionKind::flash_3;
-  // Modelling choice, after 66 rows on H100 (cases_dgxc_llama3_h100, cases_dgxc_llama3_fp8_h100, cases_nemo_fp8_h100):
-  // a ring's steps take as long as FlashAttention-2 there, and as cuDNN's kernels on Blackwell. Transformer Engine
-  // itself prefers cuDNN's on both (attention/dot_product_attention/utils.py, get_attention_backend).
-  const bool of_ring = work.ring && !has_tensor_memory(gpu);
-  const bool own =
-      work.kind == AttentionKind::flash && work.native && !of_ring && (has_warp_groups(gpu) || work.cached);
+  const bool own = work.kind == AttentionKind::flash && work.native && (has_warp_groups(gpu) || work.cached);
   return own ? AttentionKind::flash : AttentionKind::flash_2;
 }
 

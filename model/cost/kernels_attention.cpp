@@ -307,6 +307,7 @@ KernelTime kernel_time(const Attention& work, Precision precision, int /*kernels
   if (kernel == AttentionKind::standard) return standard_time(work, precision, gpu, calibration);
   KernelTime time = flash_time(work, precision, kernel, gpu, calibration);
   if (kernel == AttentionKind::memory_efficient) time.device /= calibration.attention.memory_efficient_share;
+  if (work.ring) time.device /= calibration.attention.ring_share;
   return time;
 }
 

@@ -33,7 +33,14 @@ void use_our_values(std::string_view key, YamlNode& setting) {
 
 void use_current_names(YamlNode* mapping) {
   if (mapping == nullptr) return;
-  for (YamlEntry& entry : mapping->entries) entry.key = keys::current_name(entry.key);
+  for (YamlEntry& entry : mapping->entries) {
+    std::string current = keys::current_name(entry.key);
+    if (current == entry.key) continue;
+    if (mapping->find(current) != nullptr) {
+      throw ScenarioError(entry.value.where, entry.key, current + " says it already", "one of them");
+    }
+    entry.key = std::move(current);
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/keys/keys.hpp"
 
 namespace foretrain {
@@ -77,7 +78,7 @@ Override parse_override(const std::string& stated) {
   if (equals == std::string::npos || trim(text.substr(0, equals)).empty() || trim(text.substr(equals + 1)).empty()) {
     throw ScenarioError(where, "", "this is no KEY=VALUE", "for example plan.tensor=8");
   }
-  return {std::string(trim(std::string_view(text).substr(0, equals))), text.substr(equals + 1), where};
+  return {keys::current_name(trim(std::string_view(text).substr(0, equals))), text.substr(equals + 1), where};
 }
 
 void apply_override(YamlNode& document, const Override& change) {

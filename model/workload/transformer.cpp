@@ -175,31 +175,22 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
   return core;
 }
 
-// What each step of a ring leaves is scaled and added up, of all queries in half of the further steps and of half in
-// the others. One kernel a step is assumed of fused code: it reads and writes the first step's result, then reads two
-// and writes one; backward the gradients of queries, keys and values. PyTorch (tensor/experimental/_attention.py, _SDPAMerger, and _templated_ring_attention_backward for the
-// queries' gradient) does so in fp32 and by operations written out: widened (read e, write 4), subtracted (8, 4),
-// scaled (4, 4), subtracted (8, 4), and halves are joined to the rest (4, 4).
+// PyTorch's ring adds up what each further step leaves, in fp32 and by operations written out
+// (tensor/experimental/_attention.py, _SDPAMerger, and _templated_ring_attention_backward for the queries' gradient):
+// widened (read e, write 4), subtracted (8, 4), scaled (4, 4), subtracted (8, 4), of all queries in half of the steps
+// and of half in the others, which are then joined to the rest (4, 4).
 void BlockBuilder::merge_ring_steps(Layer& layer, const Attention& core) const {
   const double e = element_.value();
   const double steps = options_.context - 1.0;
-  const double queries = number(core.batch / options_.context * core.heads) * number(core.query_length * core.head_dim);
+  const double elements =
+      steps * number(core.batch / options_.context * core.heads) * number(core.query_length * core.head_dim);
   const double both = 0.75, joined = 0.5 * 4.0;
-  const auto add = [&](std::vector<Operator>& pass, const char* name, double elements, double reads, double writes,
-                       int kernels) {
-    pass.push_back(streaming_operator(name, StreamingKind::reduction, elements, reads, writes, activations_, kernels));
-  };
-  if (plain()) {
-    add(layer.forward, "ring sums", steps * queries, (both * (e + 20.0) + joined) / e, (both * 16.0 + joined) / e,
-        5 * (options_.context - 1));
-    add(layer.backward, "ring sums backward", steps * queries, both * (e + 4.0) / e, both * 4.0 / e,
-        2 * (options_.context - 1));
-  } else {
-    const double keys = 2.0 * queries * number(core.kv_heads) / number(core.heads);
-    const double reads = 1.0 + steps * both * 2.0, writes = 1.0 + steps * both;
-    add(layer.forward, "ring sums", queries, reads, writes, options_.context);
-    add(layer.backward, "ring sums backward", queries + keys, reads, writes, 2 * options_.context);
-  }
+  layer.forward.push_back(streaming_operator("ring sums", StreamingKind::reduction, elements,
+                                             (both * (e + 20.0) + joined) / e, (both * 16.0 + joined) / e, activations_,
+                                             5 * (options_.context - 1)));
+  layer.backward.push_back(streaming_operator("ring sums backward", StreamingKind::reduction, elements,
+                                              both * (e + 4.0) / e, both * 4.0 / e, activations_,
+                                              2 * (options_.context - 1)));
 }
 
 // Queries, keys, values and the output, and their gradients, each by an all-to-all of its own (DeepSpeed,
@@ -233,7 +224,7 @@ void BlockBuilder::attention_kernels(Layer& layer, Attention core) const {
   layer.backward.push_back({"attention backward", core, activations_, kernels + 1});
   if (options_.context == 1) return;
   if (divides_heads()) return exchange_heads(layer, core);
-  if (core.batch > batch_ && options_.context_method == ContextMethod::ring) merge_ring_steps(layer, core);
+  if (core.batch > batch_ && plain() && options_.context_method == ContextMethod::ring) merge_ring_steps(layer, core);
   // Every rank sees the keys and values of all others; a step of a ring runs beside the previous step's products.
   const Bytes keys_values = element_ * 2.0 * number(batch_ * sequence_) * number(core.kv_heads * core.head_dim);
   using enum CollectiveOperation;

@@ -72,16 +72,15 @@ TEST_CASE("Time never falls as attention grows") {
   }
 }
 
-TEST_CASE("Steps of a ring are FlashAttention-2's on Hopper, and the GPU's own on Blackwell") {
-  // Two context ranks of 8,192 tokens: two steps of 4,096 x 4,096.
+TEST_CASE("Steps of a ring are slower than the same products in one kernel") {
+  // Two context ranks of 8,192 tokens: two steps of 4,096 x 4,096, at the share of the speed that was fitted to
+  // trainings.
   Attention steps = with(long_heads, true, AttentionKind::flash, false);
   steps.query_length = steps.key_length = 4096;
-  Attention ring = steps, second = steps;
+  Attention ring = steps;
   ring.ring = true;
-  second.kind = AttentionKind::flash_2;
-  CHECK(seconds("dgx-h100", ring) == Approx(seconds("dgx-h100", second)));
-  CHECK(seconds("dgx-h100", ring) > seconds("dgx-h100", steps));
-  CHECK(seconds("dgx-b200", ring) == Approx(seconds("dgx-b200", steps)));
+  CHECK(seconds("dgx-h100", ring) ==
+        Approx(seconds("dgx-h100", steps) / machine("dgx-h100").calibration.attention.ring_share));
 }
 
 TEST_CASE("A head's rows fill blocks of 128, the last of which may have one") {
