@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "model/base/error.hpp"
+#include "model/base/format.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/options.hpp"
@@ -56,6 +57,16 @@ StepEvidence evidence_of(const LoggedRun& log, const Scenario& scenario, Fidelit
   return evidence;
 }
 
+/// Idle time is scaled to the measured step: not where another training's was traced.
+void warn_of_other_step(const TraceDiagnosis& traces) {
+  constexpr double far = 2.0;
+  if (!traces.traced || *traces.traced <= Seconds(0.0)) return;
+  const double times = traces.measured / *traces.traced;
+  if (times <= far && times >= 1.0 / far) return;
+  warn(fmt::format("the measured step, {}, is {:.3g} times the traced one, {}: are they of the same training?",
+                   format_seconds(traces.measured), times, format_seconds(*traces.traced)));
+}
+
 std::vector<RankTrace> read_traces(const std::vector<std::string>& files) {
   std::vector<RankTrace> traces;
   for (const std::string& file : files) traces.push_back({file, summarise_kineto(read_imported_file(file), file)});
@@ -91,6 +102,7 @@ ExitStatus run(const DiagnoseOptions& options) {
   if (traced) {
     const std::optional<Seconds> step = evidence ? std::optional(evidence->step - evidence->pause) : std::nullopt;
     traces = diagnose_traces(scenario, read_traces(options.traces), step, fidelity);
+    warn_of_other_step(*traces);
     if (!evidence) evidence = StepEvidence{traces->measured};
     evidence->parts = traces->parts;
     evidence->communication = traces->communication;

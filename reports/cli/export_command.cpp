@@ -49,9 +49,12 @@ struct ChakraOptions {
 };
 
 ExitStatus write_chakra(const ChakraOptions& options) {
+  const std::filesystem::path folder(options.folder);
+  if (std::filesystem::exists(folder) && !std::filesystem::is_directory(folder)) {
+    throw UsageError(fmt::format("{} is a file; name a folder with -o", options.folder));
+  }
   const auto overrides = planned_overrides(options.file, options.overrides, Fidelity::flows);
   const ChakraExport all = chakra_traces(load_scenario(options.file, overrides));
-  const std::filesystem::path folder(options.folder);
   std::filesystem::create_directories(folder);
   nlohmann::ordered_json ranks;
   for (const ChakraTrace& trace : all.traces) {

@@ -35,6 +35,7 @@ std::string imported_logs(const std::vector<std::string>& files, const ImportInp
     if (run.scenario.empty())
       warn(fmt::format("{}: no scenario: {}; --base SCENARIO says what was trained", file, why));
   }
+  if (const std::string remark = assumed_machine(runs); !remark.empty()) warn(remark);
   std::string table = log_table(runs, options.scenario, options.overrides);
   if (scenario_output.empty()) return table;
   if (runs.front().scenario.empty()) throw UsageError(files.front() + ": there is no scenario to write");

@@ -3,6 +3,7 @@
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
 #include "reports/cli/command.hpp"
@@ -52,7 +53,8 @@ std::string schema_of(const std::string& word) {
 }
 
 ExitStatus run(const KeysOptions& options) {
-  const std::string text = options.schema.empty() && !options.markdown ? keys_text(options.prefix) : "";
+  const std::string prefix = keys::current_name(options.prefix);
+  const std::string text = options.schema.empty() && !options.markdown ? keys_text(prefix) : "";
   if (!options.schema.empty()) {
     print(schema_of(options.schema));
   } else if (options.markdown) {
@@ -61,7 +63,7 @@ ExitStatus run(const KeysOptions& options) {
     throw UsageError(fmt::format("no key {}; {}", options.prefix,
                                  did_you_mean(nearest_key(options.prefix), "`foretrain keys` lists all")));
   } else {
-    options.json ? print(keys_json(options.prefix)) : print_page(text);
+    options.json ? print(keys_json(prefix)) : print_page(text);
   }
   return ExitStatus::success;
 }

@@ -9,6 +9,7 @@
 #include "model/base/bytestream.hpp"
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/statistics.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/learn_next.hpp"
@@ -96,20 +97,34 @@ std::vector<std::string> logs_of(const std::vector<std::string>& inputs) {
   return files;
 }
 
-/// What was trained: NAME.yaml beside NAME.log, else --scenario, else the arguments at the log's head.
-Case row_of_log(const std::string& file, const LearnOptions& options) {
+/// The arguments at a log's head as a scenario; none where they do not say which model, and something else does.
+std::string described_at_head(const ImportInput& input, bool described_elsewhere) {
+  if (!described_elsewhere) return scenario_at_head(input);
+  try {
+    std::string scenario = scenario_at_head(input);
+    return assumes(scenario, "workload.train.model") ? "" : scenario;
+  } catch (const ScenarioError&) {
+    return "";
+  }
+}
+
+/// What was trained: NAME.yaml beside NAME.log, else the arguments at the log's head, else --scenario.
+Case row_of_log(const std::string& file, const LearnOptions& options, std::vector<LoggedRun>& logged) {
   ImportInput input;
   input.file = file;
   input.text = read_imported_file(file);
   input.overrides = options.next.overrides;
   LoggedRun run = read_log_or_trace(input);
   const std::string beside = std::filesystem::absolute(file).replace_extension(".yaml").string();
-  const std::string base = std::filesystem::exists(beside) ? beside : options.scenario;
-  if (base.empty()) run.scenario = scenario_at_head(input);
+  std::string base = std::filesystem::exists(beside) ? beside : "";
+  if (base.empty()) run.scenario = described_at_head(input, !options.scenario.empty());
+  if (base.empty() && run.scenario.empty()) base = options.scenario;
   if (base.empty() && run.scenario.empty()) {
     throw ScenarioError({file, 0, 0}, "", "no arguments at the log's head", beside + ", or --scenario SCENARIO");
   }
-  return read_cases_text(log_table(std::span(&run, 1), base, input.overrides), file).front();
+  Case row = read_cases_text(log_table(std::span(&run, 1), base, input.overrides), file).front();
+  logged.push_back(std::move(run));
+  return row;
 }
 
 using LeftOut = std::vector<std::pair<std::string, std::string>>;
@@ -126,13 +141,15 @@ std::vector<Case> rows_of(const LearnOptions& options, LeftOut& failed) {
     return with_overrides(read_cases(options.inputs[0]), options.next.overrides);
   }
   std::vector<Case> rows;
+  std::vector<LoggedRun> logged;
   for (const std::string& file : logs_of(options.inputs)) {
     try {
-      rows.push_back(row_of_log(file, options));
+      rows.push_back(row_of_log(file, options, logged));
     } catch (const ScenarioError& error) {
       leave_out(std::filesystem::path(file).filename().string(), error, failed);
     }
   }
+  if (const std::string remark = assumed_machine(logged); !remark.empty()) warn(remark);
   return rows;
 }
 
@@ -166,6 +183,23 @@ std::vector<UsableRun> runs_of(const LearnOptions& options, LeftOut& failed) {
     }
   }
   return runs;
+}
+
+/// Of half of the runs that were left out, or more, the step is predicted wrong by more than a factor of two.
+void warn_of_misfit(const LearnedStack& stack) {
+  constexpr double most = 2.0;
+  std::vector<double> errors;
+  for (const LearnedCase& one : stack.cases) {
+    const std::optional<double>& time = one.left_out.time ? one.left_out.time : one.fitted.time;
+    if (time) errors.push_back(std::abs(*time));
+  }
+  if (errors.empty()) return;
+  const double times = std::exp(median(errors));
+  if (times <= most) return;
+  warn(fmt::format(
+      "the runs do not fit the model or the machine that their scenarios state: half of them are predicted wrong by a "
+      "factor of {:.3g} or more after learning; the profile is of no use",
+      times));
 }
 
 /// What a plan does not choose: rows of which it is the same text are ways to do the same on the same machines.
@@ -223,6 +257,7 @@ ExitStatus run_learning(const LearnOptions& options) {
     return residuals;
   };
   const LearnedStack stack = learn_stack(parameters, learned, predict);
+  warn_of_misfit(stack);
   if (!options.output.empty()) write_file(options.output, stack_file(stack, from));
   options.json ? print(to_json(stack, from)) : print_page(to_text(stack, from));
   return ExitStatus::success;

@@ -170,7 +170,9 @@ Combinations::Combinations(std::string base, const std::vector<std::string>& ove
   for (const Variation& variation : variations) {
     for (const std::string& key : variation.keys()) {
       if (is_column_of_tables(key)) fail(key + "=…", key + " is a column of tables, no key of scenarios");
-      if (!keys.insert(to_lower(key)).second) throw UsageError("--vary: " + key + " is given twice");
+      if (!keys.insert(keys::current_name(to_lower(key))).second) {
+        throw UsageError("--vary: " + key + " is given twice");
+      }
     }
   }
   for (const std::string& text : overrides) {

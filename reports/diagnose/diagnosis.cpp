@@ -253,7 +253,7 @@ double steadiness(const CauseRow& row, const std::optional<double>& varies) {
 
 /// The scenario, loaded anew, with the likeliest cause where the step is slower than its interval.
 Reload state_of(const StepDiagnosis& diagnosis, const Scenario& scenario, const Reload& reload) {
-  if (diagnosis.measured <= diagnosis.high || diagnosis.causes.empty()) return reload;
+  if (diagnosis.measured <= diagnosis.high || diagnosis.causes.empty() || !diagnosis.explained) return reload;
   const StepCause& likely = diagnosis.causes.front();
   return [likely, resource = resource_of(row_of(likely), scenario), reload](const std::vector<std::string>& further) {
     std::vector<std::string> all = likely.overrides;
@@ -287,9 +287,14 @@ void weigh(StepDiagnosis& diagnosis, const StepEvidence& measured, const StepCau
   const auto fit = [&](const StepCause& cause) {
     return std::exp(0.5 * (nearest + deviations(cause)) * (nearest - deviations(cause)));
   };
+  const auto reaches = [&](const StepCause& cause) {
+    const double scale = measured.step / cause.step;
+    return scale >= diagnosis.low / diagnosis.expected && scale <= diagnosis.high / diagnosis.expected;
+  };
+  diagnosis.explained = diagnosis.within() || std::ranges::any_of(diagnosis.causes, reaches);
   double all = 0.0;
   for (const CauseRow& row : cause_rows) all += row.odds;
-  all = diagnosis.none = all * fit(none);
+  all = diagnosis.none = all * (diagnosis.explained ? fit(none) : 1.0);
   for (StepCause& cause : diagnosis.causes) {
     const CauseRow& row = row_of(cause);
     cause.likelihood = row.odds * usual_size(row, cause.share) * steadiness(row, measured.varies) * fit(cause);

@@ -49,6 +49,7 @@ struct StepDiagnosis {
   Seconds measured, expected, low, high;  ///< the 90 % interval of the prediction
   std::string source = {};                ///< where the measured step is from; may be empty
   double none = 1.0;                      ///< likelihood that the prediction is as far off, and there is no cause
+  bool explained = true;                  ///< by one cause: its step's interval holds the measured one; or within()
   std::vector<StepCause> causes = {};     ///< likeliest first
   std::vector<StepChange> changes = {};   ///< three, greatest gain first, from the state with the likeliest cause
   [[nodiscard]] bool within() const { return measured >= low && measured <= high; }
@@ -56,9 +57,10 @@ struct StepDiagnosis {
 
 /// Predicts each cause of causes.def by itself and finds the size that gives the measured step. The likelihood is
 /// proportional to how often the cause is met, how usual its size is, and how near the predicted step then is to the
-/// measured one, as normal in the logarithm with the prediction's interval; all with "none" sum to 1. Where traces say
-/// what the step's parts take, each part is compared. Steps that vary speak for the loader and others' traffic. Throws
-/// as predict does for the scenario itself.
+/// measured one, as normal in the logarithm with the prediction's interval; all with "none" sum to 1. Where no cause
+/// brings the measured step within its interval, "none" is as near as the nearest cause. Where traces say what the
+/// step's parts take, each part is compared. Steps that vary speak for the loader and others' traffic. Throws as
+/// predict does for the scenario itself.
 StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, const StepEvidence& measured,
                             Fidelity fidelity);
 

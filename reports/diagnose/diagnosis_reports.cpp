@@ -39,7 +39,8 @@ std::string causes_text(const StepDiagnosis& d, std::size_t shown) {
   if (shown < d.causes.size()) {
     table.add_row({"", fmt::format("{} others (--json)", d.causes.size() - shown), "", "", "", whole_percent(others)});
   }
-  table.add_row({"", "none: the prediction is off", "", format_seconds(d.expected), "", whole_percent(d.none)});
+  const char* none = d.explained ? "none: the prediction is off" : "none: no single cause explains it";
+  table.add_row({"", none, "", format_seconds(d.expected), "", whole_percent(d.none)});
   return table.text(page_indent);
 }
 
@@ -67,10 +68,13 @@ std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
     text += "\nSingle causes, each at its best-fitting severity\n" + causes_text(d, shown);
-    text += "\nTell them apart\n" + commands_text(d, shown);
+    if (d.explained) text += "\nTell them apart\n" + commands_text(d, shown);
+  }
+  if (!d.explained && d.measured > d.high) {
+    text += "\nNo single cause explains it: several do, or the scenario is another run's\n";
   }
   if (!d.changes.empty()) {
-    const bool slow = d.measured > d.high && shown > 0;
+    const bool slow = d.measured > d.high && shown > 0 && d.explained;
     text += slow ? fmt::format("\nLargest speed-ups if the cause is {}\n", d.causes.front().name)
                  : "\nLargest speed-ups of the same training\n";
     TextTable changes("lrr", {"change", "speed-up", "step time"});
@@ -93,6 +97,7 @@ std::string to_json(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   if (!d.source.empty()) json["source"] = d.source;
   if (traces) json["trace"] = to_json(*traces);
   json["likelihood_of_none"] = d.none;
+  json["single_cause_explains"] = d.explained;
   json["causes"] = nlohmann::json::array();
   for (const StepCause& cause : d.causes) {
     nlohmann::ordered_json one = {{"name", cause.name}, {"step_s", cause.step.value()}};

@@ -106,17 +106,19 @@ double explained_by(const std::vector<TraceRow>& rows, Seconds difference) {
   return difference == Seconds(0.0) ? 1.0 : std::max(0.0, 1.0 - std::abs(unexplained / difference));
 }
 
+/// Kernels that take longer than the measured step share it.
 Breakdown parts_of(const MeanTrace& trace, Seconds step) {
   Breakdown parts;
+  const double within = trace.busy > step ? step / trace.busy : 1.0;
   for (const auto& [kind, kernels] : trace.kernels) {
-    (is_communication(kind)          ? parts.exposed_communication
+    const bool moves = is_communication(kind) || kind == KernelKind::copy;
+    (moves                           ? parts.exposed_communication
      : kind == KernelKind::optimizer ? parts.optimizer
-                                     : parts.compute) += kernels.alone;
+                                     : parts.compute) += within * kernels.alone;
   }
   parts.host_overhead = trace.idle.host;
   parts.data_stall = trace.idle.loader;
-  parts.pipeline_bubble = trace.idle.dependency;
-  parts.compute += step - parts.total();
+  parts.pipeline_bubble = trace.idle.dependency + trace.idle.unknown;
   return parts;
 }
 
@@ -146,7 +148,7 @@ std::optional<CollectiveWorkload> workload_of(const TracedCollective& one, const
 
 void set_bandwidths(TraceCollective& row, const TracedCollective& one, const Scenario& scenario) {
   const std::optional<CollectiveWorkload> work = workload_of(one, scenario);
-  if (!work) return;
+  if (!work || row.time <= Seconds(0.0)) return;
   Scenario alone = scenario;
   alone.workload = *work;
   alone.plan = Plan();
@@ -263,14 +265,19 @@ std::string label_of(KernelKind kind) {
 TraceDiagnosis diagnose_traces(const Scenario& scenario, std::span<const RankTrace> traces,
                                std::optional<Seconds> measured, Fidelity fidelity) {
   MeanTrace trace = mean_of(traces);
-  if (!measured) measured = trace.step;
+  const std::optional<Seconds> traced = trace.step;
+  if (!measured) measured = traced;
   if (!measured) {
     throw UsageError(traces.front().file + ": does not say how long a step takes; add --measured TIME");
+  }
+  if (!(*measured > Seconds(0.0))) {
+    throw UsageError(traces.front().file + ": its step takes 0 s; add --measured TIME");
   }
   set_idle(trace, *measured, scenario);
   const PredictedStep predicted = predicted_kernels(scenario, fidelity);
   TraceDiagnosis diagnosis{.expected = predicted.result.time(), .measured = *measured};
   diagnosis.steps = traces.front().summary.steps;
+  diagnosis.traced = traced;
   diagnosis.parts = parts_of(trace, *measured);
   diagnosis.rows = rows_of(predicted, trace, *measured);
   diagnosis.explained = explained_by(diagnosis.rows, diagnosis.measured - diagnosis.expected);

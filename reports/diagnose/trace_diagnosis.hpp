@@ -45,7 +45,9 @@ struct TraceRank {
 struct TraceDiagnosis {
   int steps = 1;
   Seconds expected, measured;
-  Breakdown parts = {};  ///< of the measured step; dependencies of kernels count as the pipeline's bubble
+  /// Of the measured step. Copies count as communication, idle time for dependencies or unknown reasons as the bubble.
+  Breakdown parts = {};
+  std::optional<Seconds> traced = {};             ///< the traces' own step, where they say it
   std::optional<Seconds> communication = {};      ///< of a step, without waiting; where several ranks say so
   std::optional<Bytes> bucket = {};               ///< largest reduction among the data-parallel ranks alone
   double explained = 1.0;                         ///< share of the difference that has a category
@@ -55,7 +57,8 @@ struct TraceDiagnosis {
 };
 
 /// The mean of the ranks beside the prediction. `measured`: the step's time without a profiler, where it is known: idle
-/// time is scaled to it. Throws UsageError where no trace says how long a step takes, and as predict().
+/// time is scaled to it. Throws UsageError where no trace says how long a step takes or it takes no time, and as
+/// predict().
 TraceDiagnosis diagnose_traces(const Scenario& scenario, std::span<const RankTrace> traces,
                                std::optional<Seconds> measured, Fidelity fidelity);
 

@@ -83,6 +83,10 @@ std::string verdict_of(const TraceDiagnosis& d) {
   if (bound == "exposed communication") {
     return fmt::format("Communication-bound: {} of the step", share(d.parts.exposed_communication));
   }
+  if (bound == "pipeline bubble") {
+    return fmt::format("The GPU waits {} of the step for other streams or ranks, or for unknown reasons",
+                       share(d.parts.pipeline_bubble));
+  }
   return fmt::format("The GPU computes {} of the step", share(d.parts.compute + d.parts.optimizer));
 }
 

@@ -1,5 +1,7 @@
 // What `accelerate config` writes (huggingface/accelerate, commands/config): FSDP, replicas, or DeepSpeed.
 
+#include <algorithm>
+
 #include "reports/export/exporter.hpp"
 #include "reports/export/outgoing.hpp"
 
@@ -20,17 +22,42 @@ void put_accelerate_fsdp(Outgoing& out) {
   if (plan.offload.optimizer && plan.offload.parameters) out.put("fsdp_config.fsdp_offload_params", "true");
 }
 
+/// Replicas and DeepSpeed have no ranks of a tensor, and of a sequence DeepSpeed's Ulysses alone.
+bool has_tensor(const Plan& plan, bool fsdp) { return plan.tensor > 1 && fsdp; }
+bool has_context(const Plan& plan, bool fsdp, bool deepspeed) {
+  const bool ulysses = plan.context_method == ContextMethod::ulysses;
+  return plan.context > 1 && (fsdp || (deepspeed && ulysses));
+}
+
+/// How many micro-batches each rank adds up that has samples of its own in the file.
+std::string accumulated_in_file(Outgoing& out, bool fsdp, bool deepspeed) {
+  const Plan& plan = out.plan();
+  std::int64_t ranks = worker_gpus(plan, out.scenario().cluster);
+  if (has_tensor(plan, fsdp)) ranks /= plan.tensor;
+  if (has_context(plan, fsdp, deepspeed)) ranks /= plan.context;
+  if (ranks == plan.data) return std::to_string(accumulated(out));
+  const std::int64_t each = ranks * out.train().micro_batch, batch = out.train().global_batch;
+  const char* key = "workload.train.global_batch";
+  if (batch % each == 0) {
+    out.say_unread({key});  // importers divide it by ranks that the file does not have
+  } else {
+    out.leave_out({key});
+  }
+  return std::to_string(std::max<std::int64_t>(batch / each, 1));
+}
+
 /// Shards hold a part of the ranks that are no part of a tensor or a sequence.
-void put_accelerate_parallelism(Outgoing& out) {
+void put_accelerate_parallelism(Outgoing& out, bool fsdp, bool deepspeed) {
   const Plan& plan = out.plan();
   const std::string prefix = "parallelism_config.parallelism_config_";
-  if (plan.zero >= 2 && (copies_of_shard(plan) > 1 || plan.tensor > 1 || plan.context > 1)) {
+  if (fsdp && (copies_of_shard(plan) > 1 || plan.tensor > 1 || plan.context > 1)) {
     out.put(prefix + "dp_replicate_size", std::to_string(copies_of_shard(plan)));
     out.put(prefix + "dp_shard_size", std::to_string(shards_of(plan) / plan.context));
   }
   const bool ulysses = plan.context > 1 && plan.context_method == ContextMethod::ulysses;
-  if (plan.tensor > 1) out.put(prefix + "tp_size", std::to_string(plan.tensor));
-  if (plan.context > 1) out.put(prefix + (ulysses ? "sp_size" : "cp_size"), std::to_string(plan.context));
+  if (has_tensor(plan, fsdp)) out.put(prefix + "tp_size", std::to_string(plan.tensor));
+  if (has_context(plan, fsdp, deepspeed))
+    out.put(prefix + (ulysses ? "sp_size" : "cp_size"), std::to_string(plan.context));
 }
 
 }  // namespace
@@ -48,7 +75,12 @@ std::string export_accelerate(Outgoing& out) {
   out.put("num_machines", std::to_string(training_nodes(out.scenario())));
   out.put("num_processes", std::to_string(worker_gpus(plan, cluster)));
   out.put_rows("accelerate", {"deepspeed_config.", "megatron_lm_config.", "parallelism_config.", "fsdp_config."});
-  const std::string steps = std::to_string(accumulated(out));
+  if (casts_operands(out.train().precision) && out.train().precision != Precision::fp8) {
+    out.put("mixed_precision", "bf16");  // what the rest is kept in
+  }
+  if (plan.tensor > 1 && !has_tensor(plan, fsdp)) out.leave_out({"plan.tensor", "plan.tensor_overlap"});
+  if (plan.context > 1 && !has_context(plan, fsdp, deepspeed)) out.leave_out({"plan.context", "plan.context_method"});
+  const std::string steps = accumulated_in_file(out, fsdp, deepspeed);
   if (deepspeed) {
     out.put_rows("accelerate", {"fsdp_config.", "megatron_lm_config.", "parallelism_config.", "mixed_precision"});
     out.put("deepspeed_config.gradient_accumulation_steps", steps);
@@ -57,7 +89,7 @@ std::string export_accelerate(Outgoing& out) {
     if (fsdp) put_accelerate_fsdp(out);
     out.put("gradient_accumulation_steps", steps);
   }
-  put_accelerate_parallelism(out);
+  put_accelerate_parallelism(out, fsdp, deepspeed);
   if (out.states("plan.execution", "compiled")) out.put("dynamo_config.dynamo_backend", "INDUCTOR");
   return as_yaml(out);
 }

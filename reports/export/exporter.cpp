@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "model/base/units.hpp"
 #include "model/scenario/load/load.hpp"
@@ -59,6 +60,7 @@ std::vector<std::string> said_beside(const Exporter& exporter, const Outgoing& o
   for (const auto& [key, value] : stated) {
     if (out.leaves_out(key) && !key.starts_with(model_of_training)) overrides.push_back(key + "=" + value);
   }
+  for (const auto& [key, value] : out.unread()) overrides.push_back(key + "=" + value);
   return overrides;
 }
 
@@ -93,7 +95,11 @@ bool has_words_for(const Exporter& exporter, std::string_view key) {
 void compare(const Exporter& exporter, const Outgoing& out, const Scenario& again, ExportedFile& file) {
   const Values stated = stated_values(out.scenario());
   Values there;
-  for (const ResolvedSetting& setting : resolved_values(again)) there[setting.key] = setting.value;
+  std::set<std::string> said_there;  // by the file
+  for (const ResolvedSetting& setting : resolved_values(again)) {
+    there[setting.key] = setting.value;
+    if (setting.from == ResolvedSetting::From::scenario) said_there.insert(setting.key);
+  }
   for (const auto& [key, value] : stated_values(again)) there[key] = value;
   if (out.leaves_out(model_of_training)) {
     file.unsaid.push_back(fmt::format("{}: {}", model_of_training, out.train().model.name));
@@ -111,6 +117,10 @@ void compare(const Exporter& exporter, const Outgoing& out, const Scenario& agai
         !has_words_for(exporter, setting.key))
       continue;
     if (is_same(setting.value, found->second)) continue;
+    if (said_there.contains(setting.key)) {
+      file.unsaid.push_back(setting.key + ": " + setting.value);
+      continue;
+    }
     file.otherwise.push_back(fmt::format("{}: predicted {}, there {}", setting.key, setting.value, found->second));
   }
 }
@@ -137,6 +147,7 @@ ExportedFile export_scenario(const Exporter& exporter, const Scenario& scenario)
   } catch (const ScenarioError& error) {
     file.unsaid.push_back(fmt::format("a plan that the trainer could have: {}: {}", error.key(), error.got()));
   }
+  for (const std::string& why : out.refused()) file.unsaid.push_back("a plan that the trainer could have: " + why);
   return file;
 }
 

@@ -2,6 +2,7 @@
 // under other names.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "reports/export/exporter.hpp"
@@ -34,6 +35,17 @@ void put_attention(Outgoing& out, const TransformerConfig& model) {
 
 void put_experts(Outgoing& out, const TransformerConfig& model) {
   if (model.experts == 1) return;
+  const Plan& plan = out.plan();
+  if (plan.expert > 1 && plan.expert_dispatch != ExpertDispatch::deduplicated) {
+    const bool forwarded = plan.expert_dispatch == ExpertDispatch::forwarded;  // DeepEP unless more is said
+    out.put("--moe-token-dispatcher-type", forwarded ? "flex" : "alltoall");
+    out.say_unread({"plan.expert_dispatch"});
+  }
+  out.put("--moe-grouped-gemm", on);
+  if (plan.expert_comm_overlap && plan.expert > 1) {
+    out.put("--overlap-moe-expert-parallel-comm", on);
+    out.say_unread({"plan.expert_comm_overlap"});
+  }
   out.put("--moe-ffn-hidden-size", std::to_string(model.ffn_hidden));
   if (model.dense_layers > 0) {
     out.put("--ffn-hidden-size", std::to_string(model.dense_ffn_hidden));
@@ -41,6 +53,13 @@ void put_experts(Outgoing& out, const TransformerConfig& model) {
   }
   if (model.shared_experts == 0) return;
   out.put("--moe-shared-expert-intermediate-size", std::to_string(model.shared_experts * model.ffn_hidden));
+}
+
+/// "[0,0,1,1]": which layers have experts.
+std::string experts_by_layer(const TransformerConfig& model) {
+  std::string layers;
+  for (std::int64_t i = 0; i < model.layers; ++i) layers += i < model.dense_layers ? ",0" : ",1";
+  return "[" + layers.substr(1) + "]";
 }
 
 /// Megatron pads vocabularies to a multiple of 128 for each tensor rank unless it is told a smaller one.
@@ -54,9 +73,46 @@ void put_vocabulary(Outgoing& out, const TransformerConfig& model) {
 }
 
 void put_precision(Outgoing& out) {
-  if (out.train().precision != Precision::fp8) return out.put_rows("megatron_precision");
+  const Precision precision = out.train().precision;
+  if (!casts_operands(precision)) return out.put_rows("megatron_precision");
+  const Fp8Scaling scaling = out.train().recipe.scaling;
   out.put("--bf16", on);
-  out.put("--fp8-format", "hybrid");
+  out.say_unread({"workload.train.precision", "workload.train.precision.fp8.scaling", "workload.train.fp8.scaling"});
+  if (precision == Precision::nvfp4) return out.put("--fp4-format", "e2m1");
+  const bool blocks = precision == Precision::mxfp8 || scaling == Fp8Scaling::block;
+  out.put("--fp8-format", blocks ? "e4m3" : "hybrid");
+  if (precision == Precision::mxfp8) return out.put("--fp8-recipe", "mxfp8");
+  if (scaling != Fp8Scaling::delayed) out.put("--fp8-recipe", blocks ? "blockwise" : "tensorwise");
+}
+
+/// Megatron-Bridge's recipes (megatron/bridge/training/mixed_precision.py).
+std::string nemo_precision(const TrainWorkload& train) {
+  switch (train.precision) {
+    case Precision::fp16:
+      return "fp16_mixed";
+    case Precision::mxfp8:
+      return "bf16_with_mxfp8_mixed";
+    case Precision::nvfp4:
+      return "bf16_with_nvfp4_mixed";
+    case Precision::fp8:
+      break;
+    default:
+      return "bf16_mixed";
+  }
+  const char* scaling = train.recipe.scaling == Fp8Scaling::block     ? "subchannel"
+                        : train.recipe.scaling == Fp8Scaling::current ? "current"
+                                                                      : "delayed";
+  return fmt::format("bf16_with_fp8_{}_scaling_mixed", scaling);
+}
+
+/// Stages are equal; embedding and head may count as a layer each.
+void check_stages(Outgoing& out, const TransformerConfig& model) {
+  const Plan& plan = out.plan();
+  const std::int64_t stages = static_cast<std::int64_t>(plan.pipeline) * std::max(plan.interleave, 1);
+  const std::int64_t ends = out.states("plan.embedding_in_pipeline", on) ? 2 : 0;
+  if (plan.pipeline == 1 || (model.layers + ends) % stages == 0) return;
+  out.refuse(fmt::format("Megatron-LM refuses {} layers on {} stages of {} chunks", model.layers, plan.pipeline,
+                         std::max(plan.interleave, 1)));
 }
 
 /// ZeRO-2 and 3 are Megatron-FSDP's, with what its documentation asks for beside it.
@@ -72,7 +128,13 @@ void put_sharding(Outgoing& out) {
   if (out.plan().zero == 1) {
     if (const auto gather = out.stated("plan.sync.gather_overlap")) out.put("--overlap-param-gather", *gather);
   }
-  out.put_rows("megatron_sharding");
+  if (out.plan().zero >= 1 || !out.states("plan.offload", "optimizer")) {
+    out.put_rows("megatron_sharding");
+    if (out.states("plan.offload", "optimizer")) out.put("--use-precision-aware-optimizer", on);
+    return;
+  }
+  out.put_rows("megatron_sharding", {"--optimizer-cpu-offload"});  // it needs the distributed optimizer
+  out.leave_out({"plan.offload"});
 }
 
 }  // namespace
@@ -80,6 +142,11 @@ void put_sharding(Outgoing& out) {
 void put_megatron_arguments(Outgoing& out) {
   const TransformerConfig& model = out.transformer();
   out.put_rows("megatron", {model.latent() ? "--kv-channels" : "none", model.dense_layers > 0 ? "--ffn-" : "none"});
+  if (out.states("workload.train.optimizer", "adam")) {
+    out.put("--optimizer", "adam");  // with its decay or without takes the same time
+    out.say_unread({"workload.train.optimizer"});
+  }
+  check_stages(out, model);
   put_family(out, model);
   put_attention(out, model);
   put_experts(out, model);
@@ -100,9 +167,14 @@ void put_megatron_arguments(Outgoing& out) {
 
 std::string export_megatron(Outgoing& out) {
   put_megatron_arguments(out);
+  out.put("--max-position-embeddings", std::to_string(out.transformer().sequence));
   const std::int64_t nodes = training_nodes(out.scenario());
-  std::string text = fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py", nodes,
-                                 worker_gpus(out.plan(), out.scenario().cluster) / nodes);
+  const Plan& plan = out.plan();
+  // Megatron-FSDP and overlapped experts want more than one connection.
+  const bool single = (plan.tensor > 1 || plan.context > 1) && plan.zero < 2 && !plan.expert_comm_overlap;
+  std::string text = single ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" : "";
+  text += fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py", nodes,
+                      worker_gpus(out.plan(), out.scenario().cluster) / nodes);
   for (const auto& [argument, value] : out.settings()) {
     if (value == "false") continue;
     const bool is_plain = value.find_first_of("()[]*") == std::string::npos;
@@ -115,11 +187,15 @@ std::string export_nemo(Outgoing& out) {
   put_megatron_arguments(out);
   Outgoing nemo(out.scenario());
   for (const auto& [argument, value] : out.settings()) {
-    if (argument == "--bf16" && out.train().precision == Precision::fp8) continue;
     if (argument == "--group-query-attention") continue;  // by the number of groups
-    const bool fp8 = argument == "--fp8-format";
-    if (fp8 || argument == "--bf16" || argument == "--fp16") {
-      nemo.put("mixed_precision", fp8 ? "bf16_with_fp8_current_scaling_mixed" : argument.substr(2) + "_mixed");
+    if (argument.starts_with("--fp8-") || argument.starts_with("--fp4-")) continue;
+    if (argument == "--bf16" || argument == "--fp16") {
+      nemo.put("mixed_precision", nemo_precision(out.train()));
+      continue;
+    }
+    if (argument == "--moe-layer-freq") {
+      nemo.put("model.moe_layer_freq", experts_by_layer(out.transformer()));
+      out.say_unread({"workload.train.model.dense_layers", "workload.train.model.dense_ffn_hidden"});
       continue;
     }
     bool inverse = false;

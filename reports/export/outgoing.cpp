@@ -68,7 +68,8 @@ std::map<std::string, std::string> stated_values(const Scenario& scenario) {
   if (scenario.plan.interleave == 1) values.erase("plan.interleave");  // one chunk a stage is no interleaving
   values["workload.train.global_batch"] = std::to_string(train.global_batch);
   values["workload.train.micro_batch"] = std::to_string(train.micro_batch);
-  if (values.contains("workload.train.precision.format")) values["workload.train.precision"] = name(train.precision);
+  values.erase("workload.train.precision.preset");
+  values["workload.train.precision"] = name(train.precision);
   if (values.erase("plan.zero.stage") > 0) values["plan.zero"] = std::to_string(scenario.plan.zero);
   if (const auto offload = values.find("plan.offload"); offload != values.end()) {
     std::erase_if(offload->second, [](char c) { return c == '[' || c == ']'; });  // a word, or a list of them
@@ -107,6 +108,14 @@ bool Outgoing::leaves_out(std::string_view key) const {
   return std::ranges::any_of(left_out_, [key](std::string_view one) {
     return key == one || (key.starts_with(one) && key[one.size()] == '.');
   });
+}
+
+std::map<std::string, std::string> Outgoing::unread() const {
+  std::map<std::string, std::string> values;
+  for (const std::string_view key : unread_) {
+    if (const auto value = stated(std::string(key))) values.emplace(key, *value);
+  }
+  return values;
 }
 
 void Outgoing::put(const std::string& theirs, std::string value) { settings_.emplace_back(theirs, std::move(value)); }
@@ -158,7 +167,8 @@ std::string as_yaml(const Outgoing& out) {
       if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{part, {}, YamlNode{}});
       node = &entry->value;
     }
-    *node = yaml_scalar(value, {});
+    const bool is_list = value.starts_with('[');
+    *node = is_list ? yaml_list(split(value.substr(1, value.size() - 2), ',')) : yaml_scalar(value, {});
   }
   return yaml_text(document, {});
 }

@@ -13,8 +13,8 @@
 
 namespace foretrain {
 
-/// What a scenario states of its training and plan, by dotted key; of a transformer each value, whoever states it, and
-/// the batch in samples.
+/// What a scenario states of its training and plan, by dotted key; of a transformer each value, and the precision,
+/// whoever states them, and the batch in samples.
 std::map<std::string, std::string> stated_values(const Scenario& scenario);
 
 class Outgoing {
@@ -36,6 +36,15 @@ class Outgoing {
   void leave_out(std::initializer_list<std::string_view> keys) { left_out_.insert(left_out_.end(), keys); }
   [[nodiscard]] bool leaves_out(std::string_view key) const;
 
+  /// The file says these keys in words that its importer does not read.
+  void say_unread(std::initializer_list<std::string_view> keys) { unread_.insert(unread_.end(), keys); }
+  /// Of these keys what the scenario states.
+  [[nodiscard]] std::map<std::string, std::string> unread() const;
+
+  /// Why the trainer does not run the plan: "torchtitan refuses …".
+  void refuse(std::string why) { refused_.push_back(std::move(why)); }
+  [[nodiscard]] const std::vector<std::string>& refused() const { return refused_; }
+
   void put(const std::string& theirs, std::string value);
   /// What a group of settings.def has words for, each of our keys once; without what begins so.
   void put_rows(std::string_view group, std::initializer_list<std::string_view> without = {});
@@ -45,7 +54,8 @@ class Outgoing {
  private:
   const Scenario& scenario_;
   std::map<std::string, std::string> stated_;
-  std::vector<std::string_view> left_out_;
+  std::vector<std::string_view> left_out_, unread_;
+  std::vector<std::string> refused_;
   std::vector<std::pair<std::string, std::string>> settings_;
 };
 

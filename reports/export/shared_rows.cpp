@@ -10,6 +10,7 @@
 
 #include "model/base/csv.hpp"
 #include "model/base/files.hpp"
+#include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/document_walk.hpp"
 #include "model/scenario/load/cases.hpp"
@@ -149,6 +150,12 @@ Cells cells_of(const Case& row, std::size_t number, std::map<std::string, int>& 
   return cells;
 }
 
+/// Whether the row says that the run was out of memory, in place of a time.
+bool is_out_of_memory(const Case& row) {
+  return row.unreadable && row.unreadable->key().starts_with("measured.") &&
+         to_lower(row.unreadable->got()).starts_with("\"oom\"");
+}
+
 /// Keys in the order in which rows have them, measured values and the source last.
 std::vector<std::string> header_of(const std::vector<Cells>& rows) {
   const auto place = [](const std::string& key) { return key == "source" ? 2 : key.starts_with("measured.") ? 1 : 0; };
@@ -166,7 +173,11 @@ std::vector<std::string> header_of(const std::vector<Cells>& rows) {
 
 SharedRows shared_rows(std::string_view text, const std::string& file) {
   SharedRows shared;
-  const std::vector<Case> cases = read_cases_text(text, file);
+  std::vector<Case> cases = read_cases_text(text, file);
+  if (!cases.empty() && std::ranges::all_of(cases, is_out_of_memory)) throw ScenarioError(*cases.front().unreadable);
+  if (const auto failed = std::erase_if(cases, is_out_of_memory); failed > 0) {
+    shared.removed["rows out of memory (OOM)"] = static_cast<int>(failed);
+  }
   std::vector<Cells> rows;
   for (const Case& row : cases) rows.push_back(cells_of(row, rows.size() + 1, shared.removed));
   const std::vector<std::string> header = header_of(rows);

@@ -42,6 +42,12 @@ void put_torchtitan_sharding(Outgoing& out) {
   const int shards = plan.zero == 3 ? std::clamp(shards_of(plan) / plan.context, 1, plan.data) : 1;
   out.put("parallelism.data_parallel_replicate_degree", std::to_string(plan.data / shards));
   out.put("parallelism.data_parallel_shard_degree", std::to_string(shards));
+  const bool has_others = plan.tensor > 1 || plan.pipeline > 1 || plan.context > 1 || plan.expert > 1;
+  if (shards == 1 && plan.data > 1 && has_others) {
+    out.refuse(
+        "torchtitan refuses whole replicas beside tensor, pipeline, expert or context ranks (DDP has not "
+        "supported > 1D parallelism)");
+  }
   if (const auto reshard = out.stated("plan.reshard_after_forward")) {
     out.put("parallelism.fsdp_reshard_after_forward", *reshard == "true" ? "always" : "never");
   }
@@ -52,6 +58,7 @@ void put_torchtitan_recomputation(Outgoing& out) {
   if (!out.stated("workload.train.recompute")) return;
   const Recompute recompute = out.train().recompute;
   const bool by_operator = recompute == Recompute::selective_operators;
+  if (!by_operator && recompute != Recompute::full && recompute != Recompute::none) return;
   const char* mode = recompute == Recompute::full ? "full" : by_operator ? "selective" : "none";
   out.put("activation_checkpoint.mode", mode);
   if (by_operator) out.put("activation_checkpoint.selective_ac_option", "op");
@@ -63,7 +70,10 @@ std::string export_torchtitan(Outgoing& out) {
   out.leave_out({"workload.train.samples"});
   put_torchtitan_model(out);
   if (out.states("workload.train.precision", "fp8")) out.put("model.converters", "[\"float8\"]");
-  out.put_rows("torchtitan", {"training.global_batch_size"});
+  // Gradients are reduced in float32 alone.
+  const bool in_fp32 = out.plan().sync.gradient_precision == Precision::fp32;
+  out.put_rows("torchtitan", {"training.global_batch_size", in_fp32 ? "none" : "training.mixed_precision_reduce"});
+  if (casts_operands(out.train().precision)) out.put("training.mixed_precision_param", "bfloat16");
   put_torchtitan_batch(out);
   put_torchtitan_sharding(out);
   put_torchtitan_recomputation(out);

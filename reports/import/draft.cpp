@@ -204,6 +204,10 @@ void Draft::leave_out(const SourcePosition& where, const std::string& what) {
   left_out_.push_back(at_line(where, what));
 }
 
+void Draft::not_understood(const SourcePosition& where, const std::string& what) {
+  not_understood_.push_back(at_line(where, what));
+}
+
 void Draft::apply(const Override& override) {
   apply_override(document_, override);
   comments_[override.key] = "--set";
@@ -217,12 +221,16 @@ std::string Draft::text(std::string_view importer) const {
   YamlNode document = document_;
   std::vector<std::pair<std::string, std::string>> assumed = assumed_;
   if (!left_out_.empty()) assumed.emplace_back("no_effect", fmt::format("{}", fmt::join(left_out_, "; ")));
+  if (!not_understood_.empty()) {
+    assumed.emplace_back("not_understood", fmt::format("{}", fmt::join(not_understood_, "; ")));
+  }
   const bool repeated = document.find("gpu") != nullptr || document.find("workload") != nullptr;  // not of fabrics
   if (!assumed.empty() && repeated)
     document.entries.push_back({"assumed", nowhere(), yaml_entries(assumed, nowhere())});
   std::map<std::string, std::string> comments = comments_;
   comments["assumed"] = "predictions repeat this; take out what you have stated";
   comments["assumed.no_effect"] = "settings without a meaning here for time or memory";
+  comments["assumed.not_understood"] = "settings that are not understood: predictions leave them out";
   return as_comments({fmt::format("Written by `foretrain import {} {}`.", importer, file_)}) + as_comments(notes_) +
          yaml_text(document, comments);
 }

@@ -60,6 +60,8 @@ class Draft {
   void note(std::string remark) { notes_.push_back(std::move(remark)); }
   /// What the file says and the document does not; predictions repeat it.
   void leave_out(const SourcePosition& where, const std::string& what);
+  /// A setting that the importer does not know: whether it matters is not known either.
+  void not_understood(const SourcePosition& where, const std::string& what);
 
   /// Puts the user's values in. To be called once, before the document is read.
   void apply_overrides();
@@ -77,7 +79,7 @@ class Draft {
   YamlNode document_;
   std::map<std::string, std::string> comments_;  ///< by dotted key; of items "key[3]"
   std::vector<std::pair<std::string, std::string>> assumed_;
-  std::vector<std::string> notes_, left_out_;
+  std::vector<std::string> notes_, left_out_, not_understood_;
 };
 
 /// [a, b] and { key: value } made of texts or of values, all at one place.

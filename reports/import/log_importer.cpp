@@ -182,6 +182,26 @@ std::string scenario_at_head(const ImportInput& input) {
   return "";
 }
 
+bool assumes(const std::string& scenario, std::string_view key) {
+  if (scenario.empty()) return false;
+  const YamlNode document = parse_yaml(scenario, "scenario.yaml");
+  const YamlEntry* assumed = document.find("assumed");
+  return assumed != nullptr && assumed->value.find(key) != nullptr;
+}
+
+std::string assumed_machine(std::span<const LoggedRun> runs) {
+  std::vector<const LoggedRun*> assuming;
+  for (const LoggedRun& run : runs) {
+    if (assumes(run.scenario, "cluster.node")) assuming.push_back(&run);
+  }
+  if (assuming.empty()) return "";
+  const std::string others = assuming.size() == 1 ? "" : fmt::format(" and {} more", assuming.size() - 1);
+  const YamlNode document = parse_yaml(assuming[0]->scenario, assuming[0]->file);
+  const YamlNode* node = document.at("cluster.node");
+  return fmt::format("{}{}: the machine is assumed to be {}; --set cluster.node=NAME says which it is",
+                     assuming[0]->file, others, node == nullptr ? "the usual one" : flow_text(*node));
+}
+
 std::string log_table(std::span<const LoggedRun> runs, const std::string& base,
                       const std::vector<std::string>& overrides) {
   std::vector<std::string> header;

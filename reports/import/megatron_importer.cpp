@@ -261,6 +261,7 @@ std::string megatron_scenario(const ImportInput& input, Settings settings, const
   set_pipeline(settings, draft);
   set_sharding(settings, draft);
   draft.set("plan.framework", framework, draft.nowhere(), "its settings, where no argument says otherwise");
+  settings.ignore_without_time("megatron");  // NeMo's are Megatron's, too
   return finished_training(settings, draft, framework);
 }
 

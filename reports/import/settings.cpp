@@ -138,7 +138,7 @@ bool Settings::any_understood() const { return std::ranges::find(understood_, tr
 
 void Settings::leave_out_rest(Draft& draft) const {
   for (std::size_t i = 0; i < all_.size(); ++i) {
-    if (!understood_[i]) draft.leave_out(all_[i].where, named(all_[i]));
+    if (!understood_[i]) draft.not_understood(all_[i].where, named(all_[i]));
   }
 }
 

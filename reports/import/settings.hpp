@@ -36,7 +36,7 @@ class Settings {
   /// What says nothing about time or memory, by the tool's lines of settings.def.
   void ignore_without_time(std::string_view tool);
   [[nodiscard]] bool any_understood() const;
-  /// Puts those that nobody asked for among what the draft leaves out.
+  /// Puts those that nobody asked for among what is not understood.
   void leave_out_rest(Draft& draft) const;
 
  private:
@@ -107,7 +107,7 @@ std::int64_t number_of(const Draft& draft, std::string_view key);
 void assume_model(Draft& draft);
 /// What is offloaded, by the keys that state where the optimizer's states and the parameters are: cpu, nvme or none.
 void set_offload(Settings& settings, Draft& draft, const std::string& optimizer, const std::string& parameters);
-/// The scenario, in which what nobody asked for stands as left out.
+/// The scenario, in which what nobody asked for stands as not understood.
 std::string finished_training(Settings& settings, Draft& draft, std::string_view tool);
 
 }  // namespace foretrain

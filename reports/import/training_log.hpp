@@ -63,6 +63,12 @@ LoggedRun read_log_or_trace(const ImportInput& input);
 /// ScenarioError as the importer of the framework's files.
 std::string scenario_at_head(const ImportInput& input);
 
+/// Whether the scenario that an importer wrote says that this key's value is assumed.
+bool assumes(const std::string& scenario, std::string_view key);
+
+/// "a.log and 2 more: the machine is assumed …" of those whose arguments do not name it; "" where there are none.
+std::string assumed_machine(std::span<const LoggedRun> runs);
+
 // What the importers of these frameworks make of settings, wherever these stand. Throws ScenarioError.
 std::string megatron_scenario(const ImportInput& input, Settings settings, const std::string& framework);
 std::string torchtitan_scenario(const ImportInput& input, Settings settings);

@@ -111,6 +111,7 @@ TEST_CASE("As many combinations as are allowed are made, and no key twice") {
   CHECK(combined({"a.x=1..10", "b.y=1..10"}, 100).size() == 100);
   CHECK_THROWS_WITH(combined({"a.x=1..10", "b.y=1..10"}, 99), Catch::Contains("more than 99 combinations"));
   CHECK_THROWS_WITH(combined({"a.x=1", "A.X=2"}), Catch::Contains("A.X is given twice"));
+  CHECK_THROWS_WITH(combined({"plan.trainer=ddp", "plan.framework=fsdp"}), Catch::Contains("is given twice"));
   CHECK_THROWS_WITH(combined({"a.common=1"}), Catch::Contains("a.common is given twice"));
   CHECK_THROWS_WITH(combined({"predicted.time=1"}), Catch::Contains("predicted.time is a column of tables"));
   CHECK_THROWS_WITH(combined({"case=1"}), Catch::Contains("case is a column of tables"));

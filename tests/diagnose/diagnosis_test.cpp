@@ -182,6 +182,18 @@ TEST_CASE("likelihoods sum to one, and no cause is needed where the step takes w
   CHECK(diagnosis_of(between_nodes, expected * 0.5).causes.empty());
 }
 
+TEST_CASE("no single cause explains a step that none comes near") {
+  const Seconds expected = step_of(reload_of(between_nodes)({}));
+  const StepDiagnosis diagnosis = diagnosis_of(between_nodes, expected * 1000.0);
+  INFO(to_text(diagnosis));
+  CHECK_FALSE(diagnosis.explained);
+  CHECK(diagnosis.none > 0.4);
+  for (const StepCause& cause : diagnosis.causes) CHECK(cause.likelihood < diagnosis.none);
+  CHECK_THAT(to_text(diagnosis), Catch::Contains("No single cause explains it") && !Catch::Contains("Tell them apart"));
+  for (const StepChange& change : diagnosis.changes) CHECK_FALSE(change.name.starts_with("fix: "));
+  CHECK(diagnosis_of(between_nodes, expected * 1.5).explained);
+}
+
 TEST_CASE("steps that vary speak for the loader and others' traffic, even ones against them") {
   const Seconds measured = step_of(reload_of(between_nodes)({})) * 1.6;
   const auto loader = [&](std::optional<double> varies) {

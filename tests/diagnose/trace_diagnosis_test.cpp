@@ -80,6 +80,29 @@ TEST_CASE("steps whose GPU waits for the CPU are host-bound, others are not") {
   CHECK(verdict_of(diagnosis_of_step("gpt3-1.3b-b8-s2048-bf16-eager")).starts_with("The GPU computes"));
 }
 
+TEST_CASE("a step of no time is refused, also of a kernel that takes none") {
+  const std::string text = R"([{"ph":"X","cat":"kernel","name":"gemm","ts":10,"dur":0,"args":{}}])";
+  const RankTrace trace{"trace.json", summarise_kineto(text, "trace.json")};
+  const Scenario scenario = load_scenario_text(two_nodes, "scenario.yaml");
+  CHECK_THROWS_WITH(diagnose_traces(scenario, std::span(&trace, 1), std::nullopt, Fidelity::estimate),
+                    Catch::Contains("trace.json: ") && Catch::Contains("--measured"));
+  const TraceDiagnosis diagnosis = diagnose_traces(scenario, std::span(&trace, 1), Seconds(0.01), Fidelity::estimate);
+  CHECK(to_text(diagnosis).find("nan") == std::string::npos);
+}
+
+TEST_CASE("the GPU computes as long as its kernels do: neither what nobody explains nor copies count") {
+  const std::string text = R"([{"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","ts":0,"dur":10000},
+      {"ph":"X","cat":"kernel","name":"gemm","ts":0,"dur":7500,"args":{}},
+      {"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","ts":9500,"dur":500,"args":{}}])";
+  const RankTrace trace{"trace.json", summarise_kineto(text, "trace.json")};
+  const Scenario scenario = load_scenario_text(two_nodes, "scenario.yaml");
+  const TraceDiagnosis diagnosis = diagnose_traces(scenario, std::span(&trace, 1), std::nullopt, Fidelity::estimate);
+  CHECK(diagnosis.parts.compute / Seconds(7.5e-3) == Approx(1.0));
+  CHECK(diagnosis.parts.exposed_communication / Seconds(0.5e-3) == Approx(1.0));
+  CHECK(diagnosis.parts.total() / Seconds(10e-3) == Approx(1.0));
+  CHECK(verdict_of(diagnosis).starts_with("The GPU computes 75"));
+}
+
 TEST_CASE("the rank whose collectives are shortest comes last, and the shortest says the bandwidth") {
   const Scenario scenario = load_scenario_text(two_nodes, "scenario.yaml");
   const RankTrace ranks[] = {rank_with("rank0.json", 4.0), rank_with("rank1.json", 1.0)};

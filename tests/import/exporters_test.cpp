@@ -1,6 +1,8 @@
 // Files of trainers that are imported again as what they were written from.
 #include "reports/export/exporter.hpp"
 
+#include <fmt/format.h>
+
 #include "model/job/job.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
@@ -50,7 +52,7 @@ const std::map<std::string_view, std::set<std::string>> always_said = {
       "workload.train.micro_batch", "workload.train.model.sequence"}},
     {"deepspeed",
      {"plan.tensor", "plan.zero", "plan.offload", "workload.train.global_batch", "workload.train.micro_batch"}},
-    {"accelerate", {"plan.tensor", "plan.context", "workload.train.global_batch"}},
+    {"accelerate", {"plan.data"}},
     {"nemo",
      {"plan.tensor", "plan.pipeline", "plan.context", "plan.expert", "plan.interleave", "plan.zero",
       "workload.train.global_batch", "workload.train.micro_batch", "workload.train.model.layers"}}};
@@ -150,6 +152,77 @@ plan: { data: 16, zero: { stage: 3, shard: 8 }, execution: compiled, offload: [o
   const std::vector<std::string> unsaid = exported("megatron").unsaid;
   CHECK(std::ranges::count(unsaid, "workload.train.recompute: selective_operators") == 1);
   CHECK(std::ranges::count(exported("deepspeed").unsaid, "workload.train.model: llama3-8b") == 1);
+}
+
+TEST_CASE("precisions below bf16 keep the rest in bf16, in each trainer's words") {
+  const auto exported = [&](std::string_view word, const char* node, const std::string& precision) {
+    const std::string text = fmt::format(R"(name: short
+cluster: {{ node: {}, nodes: 1 }}
+workload: {{ train: {{ model: llama3-8b, global_batch: 32, micro_batch: 1, precision: {}, optimizer: adam }} }}
+plan: {{ data: 4, tensor: 2, framework: megatron }}
+)",
+                                         node, precision);
+    return export_scenario(exporter_named(word), load_scenario_text(text, "short.yaml"));
+  };
+  const auto has = [](const ExportedFile& file, const char* piece) {
+    INFO(file.text);
+    CHECK(file.text.find(piece) != std::string::npos);
+  };
+  const auto names = [](const ExportedFile& file, std::string_view line) {
+    return std::ranges::count(file.unsaid, line) == 1;
+  };
+  const char *hopper = "dgx-h100", *blackwell = "dgx-b200", *block = "{ fp8: { scaling: block } }";
+  has(exported("megatron", hopper, block), "--bf16 \\\n  --fp8-format e4m3 \\\n  --fp8-recipe blockwise");
+  has(exported("megatron", blackwell, "mxfp8"), "--fp8-recipe mxfp8");
+  has(exported("megatron", blackwell, "nvfp4"), "--bf16 \\\n  --fp4-format e2m1");
+  CHECK(exported("megatron", hopper, block).unsaid.empty());  // adam among them
+  CHECK(names(exported("megatron", blackwell, "{ nvfp4: { last_bf16_layers: 4 } }"),
+              "workload.train.precision.nvfp4.last_bf16_layers: 4"));
+  has(exported("nemo", hopper, block), "mixed_precision: bf16_with_fp8_subchannel_scaling_mixed");
+  has(exported("nemo", blackwell, "mxfp8"), "mixed_precision: bf16_with_mxfp8_mixed");
+  for (const auto& [word, half] : {std::pair("torchtitan", "mixed_precision_param = \"bfloat16\""),
+                                   std::pair("accelerate", "mixed_precision: bf16"),
+                                   std::pair("deepspeed", "\"bf16\": {\n    \"enabled\": true")}) {
+    has(exported(word, blackwell, "nvfp4"), half);
+    CHECK(names(exported(word, blackwell, "nvfp4"), "workload.train.precision: nvfp4"));
+  }
+}
+
+TEST_CASE("files hold what their trainers ask for, and name plans that these refuse") {
+  const auto exported = [&](std::string_view word, const std::string& plan, const char* model = "llama3-8b") {
+    const std::string text = fmt::format(R"(name: asked
+cluster: {{ node: dgx-h100, nodes: 2 }}
+workload: {{ train: {{ model: {}, global_batch: 32, micro_batch: 1, precision: bf16, recompute: selective }} }}
+plan: {{ {} }}
+)",
+                                         model, plan);
+    return export_scenario(exporter_named(word), load_scenario_text(text, "asked.yaml"));
+  };
+  const auto has = [](const std::string& text, std::string_view piece) {
+    return text.find(piece) != std::string::npos;
+  };
+  const auto refuses = [&](const ExportedFile& file, std::string_view why) {
+    return std::ranges::any_of(file.unsaid, [&](const std::string& line) { return has(line, why); });
+  };
+  const ExportedFile tensor = exported("megatron", "data: 8, tensor: 2, zero: 1, offload: [optimizer]");
+  CHECK(has(tensor.text, "export CUDA_DEVICE_MAX_CONNECTIONS=1\ntorchrun"));
+  CHECK(has(tensor.text, "--max-position-embeddings 8192"));
+  CHECK(has(tensor.text, "--optimizer-cpu-offload \\\n  --use-precision-aware-optimizer"));
+  CHECK_FALSE(has(exported("megatron", "data: 8, tensor: 2, zero: 3").text, "CUDA_DEVICE_MAX_CONNECTIONS"));
+  const ExportedFile experts = exported("megatron", "data: 16, expert: 8, framework: megatron", "mixtral-8x7b");
+  CHECK(has(experts.text, "--moe-token-dispatcher-type alltoall \\\n  --moe-grouped-gemm"));
+  const ExportedFile replicas = exported("torchtitan", "data: 8, tensor: 2, sync: { gradient_precision: bf16 }");
+  CHECK(refuses(replicas, "torchtitan refuses whole replicas"));
+  CHECK(refuses(replicas, "plan.sync.gradient_precision: bf16"));
+  CHECK_FALSE(has(replicas.text, "mixed_precision_reduce"));
+  CHECK_FALSE(has(replicas.text, "activation_checkpoint"));
+  const ExportedFile ddp = exported("accelerate", "data: 8, tensor: 2");
+  CHECK(refuses(ddp, "plan.tensor: 2"));
+  CHECK_FALSE(has(ddp.text, "tp_size"));
+  CHECK(has(ddp.text, "gradient_accumulation_steps: 2"));  // 32 samples on 16 processes
+  CHECK_FALSE(refuses(ddp, "workload.train.global_batch"));
+  CHECK(has(exported("deepspeed", "data: 16, sync: { bucket: 40 MB, gradient_precision: fp32 }").text,
+            "\"reduce_bucket_size\": 10000000"));
 }
 
 TEST_CASE("what does not train and what is no language model is refused by its key") {

@@ -98,7 +98,7 @@ TEST_CASE("what nobody asks for is left out by name") {
   CHECK(draft.text("tool") == R"(# Written by `foretrain import tool f`.
 workload: none
 assumed:  # predictions repeat this; take out what you have stated
-  no_effect: "line 2: --left; line 3: other.key: 2; line 5: log: 4"  # settings without a meaning here for time or memory
+  not_understood: "line 2: --left; line 3: other.key: 2; line 5: log: 4"  # settings that are not understood: predictions leave them out
 )");
 }
 

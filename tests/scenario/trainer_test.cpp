@@ -117,6 +117,8 @@ TEST_CASE("plan.framework is plan.trainer, and what is stated later holds") {
   const std::string newer = std::string(silent) + "plan: { framework: ddp }\n";
   CHECK(load_scenario_text(newer, "silent.yaml", {}).trainer == "ddp");
   CHECK(load_scenario_text(newer, "silent.yaml", {"plan.trainer=fsdp"}).trainer == "fsdp");
+  CHECK(load_scenario_text(newer, "silent.yaml", {"plan.trainer=megatron", "plan.framework=fsdp"}).trainer == "fsdp");
+  CHECK(load_scenario_text(newer, "silent.yaml", {"plan.framework=megatron", "plan.trainer=fsdp"}).trainer == "fsdp");
   CHECK_THROWS_AS(
       load_scenario_text(std::string(silent) + "plan: { framework: ddp, trainer: ddp }\n", "silent.yaml", {}),
       ScenarioError);
