@@ -39,7 +39,7 @@ TEST_CASE("a trace is diagnosed by category, beside a step time without profiler
   const auto json = nlohmann::json::parse(output_of(with(diagnose, {"--measured", "12 ms", "--json"})));
   CHECK(json["measured_s"] == 0.012);
   CHECK(json["trace"]["steps"] == 2);
-  CHECK(json["trace"]["measured_breakdown_s"]["exposed_communication"] == Approx(0.7e-3));
+  CHECK(json["trace"]["measured_breakdown_s"]["exposed_communication"] == Approx(0.74e-3));  // with copies
   check_refused({"diagnose", "gpt2-xl-dgx-a100", "--trace", samples + "megatron_gpt3.sh"}, {"megatron_gpt3.sh:1:1"});
 }
 

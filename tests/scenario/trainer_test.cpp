@@ -71,7 +71,7 @@ TEST_CASE("A trainer's settings are what the scenario leaves out") {
   CHECK(kernels_of(megatron) == KernelSet::fused);
 
   CHECK(with("fsdp").plan.zero == 3);
-  CHECK(with("horovod").plan.sync.bucket_rule == "auto");
+  CHECK(with("horovod").plan.sync.bucket == 128.0_MiB);
 
   const auto fused_loss = [](const std::string& trainer, const std::vector<std::string>& more = {}) {
     return std::get<TrainWorkload>(with(trainer, more).workload).code.loss.kind == Loss::Kind::fused;
@@ -256,8 +256,10 @@ TEST_CASE("The provenance holds the settings that were added, with their sources
   const std::size_t without = load_scenario_text(silent, "silent.yaml").calibration.constants.size();
   const Scenario horovod = with("horovod", {"plan.sync.overlap=false"});
   CHECK(horovod.calibration.constants.size() == without + 5);  // overlap is the scenario's own
-  CHECK_THAT(provenance_of(horovod, "horovod.plan.sync.bucket=auto").source,
-             Catch::Contains("HOROVOD_FUSION_THRESHOLD"));
+  const Constant bucket = provenance_of(horovod, "horovod.plan.sync.bucket");
+  CHECK(bucket.value == 128.0);
+  CHECK(bucket.unit == "MiB");
+  CHECK_THAT(bucket.source, Catch::Contains("HOROVOD_FUSION_THRESHOLD"));
   CHECK(provenance_of(horovod, "horovod.plan.sync.bucketing=by_tensor").kind == ConstantKind::datasheet);
 }
 
