@@ -16,6 +16,7 @@
 #include "model/base/text.hpp"
 #include "model/parallelism/layout.hpp"
 #include "reports/diagnose/step_changes.hpp"
+#include "reports/print/names.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -57,11 +58,6 @@ const CauseRow& row_of(const StepCause& cause) {
   return *std::ranges::find(cause_rows, std::string_view(cause.name), &CauseRow::name);
 }
 
-/// Of a step with and without a cause; the optimizer is computing.
-constexpr Seconds Breakdown::*compared_parts[] = {&Breakdown::compute,         &Breakdown::exposed_communication,
-                                                  &Breakdown::pipeline_bubble, &Breakdown::data_stall,
-                                                  &Breakdown::host_overhead,   &Breakdown::optimizer};
-
 /// Steps by two fidelities. An estimate, which is fast, is scaled by what a simulation of the unchanged scenario says
 /// in its place.
 class StepTimes {
@@ -79,7 +75,7 @@ class StepTimes {
     for (const auto& [name, time] : train->communication) {
       if (name != "waiting for other ranks") cause.communication += scale * time.total;
     }
-    for (const auto part : compared_parts) cause.parts.*part = scale * (cause.parts.*part);
+    for (const BreakdownPart& part : breakdown_parts) cause.parts.*part.time = scale * (cause.parts.*part.time);
   }
   Fidelity fidelity;
 
@@ -274,7 +270,9 @@ void weigh(StepDiagnosis& diagnosis, const StepEvidence& measured, const StepCau
     const auto squared = [](double x) { return x * x; };
     const Seconds scale = deviation * measured.step;
     double sum = squared((cause.pause - measured.pause) / scale);
-    for (const auto part : compared_parts) sum += squared((cause.parts.*part - *measured.parts.*part) / scale);
+    for (const BreakdownPart& part : breakdown_parts) {
+      sum += squared((cause.parts.*part.time - *measured.parts.*part.time) / scale);
+    }
     if (measured.communication) sum += squared((cause.communication - *measured.communication) / scale);
     if (measured.bucket && is_finite(cause.bucket)) {
       sum += squared(std::log(cause.bucket / *measured.bucket) / bucket_deviation);

@@ -9,6 +9,8 @@
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
 #include "reports/diagnose/trace_diagnosis.hpp"
+#include "reports/print/names.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -61,12 +63,9 @@ std::string ranks_text(const TraceDiagnosis& d) {
 }
 
 nlohmann::ordered_json json_of(const Breakdown& parts) {
-  return {{"compute", parts.compute.value()},
-          {"exposed_communication", parts.exposed_communication.value()},
-          {"pipeline_bubble", parts.pipeline_bubble.value()},
-          {"data_stall", parts.data_stall.value()},
-          {"host_overhead", parts.host_overhead.value()},
-          {"optimizer", parts.optimizer.value()}};
+  nlohmann::ordered_json json;
+  for (const BreakdownPart& part : breakdown_parts) json[std::string(part.key)] = (parts.*part.time).value();
+  return json;
 }
 
 }  // namespace
@@ -92,8 +91,8 @@ std::string verdict_of(const TraceDiagnosis& d) {
 
 std::string to_text(const TraceDiagnosis& d) {
   std::string text = fmt::format("\n{}\n", verdict_of(d));
-  text += fmt::format("\nStep by category, mean of {} step{}: {} of the difference has a category\n", d.steps,
-                      d.steps == 1 ? "" : "s", format_percent(d.explained));
+  text += fmt::format("\nStep by category, mean of {}: {} of the difference has a category\n", counted(d.steps, "step"),
+                      format_percent(d.explained));
   text += rows_text(d);
   if (!d.collectives.empty()) text += "\nCollectives\n" + collectives_text(d);
   if (!d.ranks.empty()) text += "\nStragglers: others wait for the first\n" + ranks_text(d);

@@ -160,15 +160,9 @@ std::int64_t accumulated(const Outgoing& out) {
 std::string as_yaml(const Outgoing& out) {
   YamlNode document = yaml_mapping({});
   for (const auto& [key, value] : out.settings()) {
-    YamlNode* node = &document;
-    for (const std::string& part : split(key, '.')) {
-      if (node->is_null()) *node = yaml_mapping({});
-      YamlEntry* entry = node->find(part);
-      if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{part, {}, YamlNode{}});
-      node = &entry->value;
-    }
     const bool is_list = value.starts_with('[');
-    *node = is_list ? yaml_list(split(value.substr(1, value.size() - 2), ',')) : yaml_scalar(value, {});
+    place_of(document, key, {}) =
+        is_list ? yaml_list(split(value.substr(1, value.size() - 2), ',')) : yaml_scalar(value, {});
   }
   return yaml_text(document, {});
 }

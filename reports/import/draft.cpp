@@ -133,20 +133,25 @@ std::string named(const ForeignSetting& setting) {
   return (setting.written.empty() ? setting.key : setting.written) + ": " + setting.value;
 }
 
-void Draft::set(const std::string& key, DraftValue value, const SourcePosition& where, const std::string& comment) {
-  if (const auto said = std::ranges::find(overrides_, key, &Override::key); said != overrides_.end()) {
-    return apply(*said);  // here already, so that it stands among its neighbours
-  }
-  if (has(key)) return;
-  YamlNode* node = &document_;
-  for (const std::string& part : split(key, '.')) {
+YamlNode& place_of(YamlNode& document, std::string_view dotted_key, const SourcePosition& where) {
+  YamlNode* node = &document;
+  for (const std::string& part : split(dotted_key, '.')) {
     if (node->is_null()) *node = yaml_mapping(where);
     YamlEntry* entry = node->find(part);
     if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{part, where, YamlNode{}});
     node = &entry->value;
   }
-  *node = std::move(value.node);
-  if (node->where.file.empty()) node->where = where;
+  return *node;
+}
+
+void Draft::set(const std::string& key, DraftValue value, const SourcePosition& where, const std::string& comment) {
+  if (const auto said = std::ranges::find(overrides_, key, &Override::key); said != overrides_.end()) {
+    return apply(*said);  // here already, so that it stands among its neighbours
+  }
+  if (has(key)) return;
+  YamlNode& node = place_of(document_, key, where);
+  node = std::move(value.node);
+  if (node.where.file.empty()) node.where = where;
   if (!comment.empty()) comments_[key] = at_line(where, comment);
 }
 

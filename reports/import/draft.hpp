@@ -82,6 +82,9 @@ class Draft {
   std::vector<std::string> notes_, left_out_, not_understood_;
 };
 
+/// The value of a key in a document, with the mappings above it; made at `where` where there is none.
+YamlNode& place_of(YamlNode& document, std::string_view dotted_key, const SourcePosition& where);
+
 /// [a, b] and { key: value } made of texts or of values, all at one place.
 YamlNode yaml_list(const std::vector<std::string>& items, const SourcePosition& where = {});
 YamlNode yaml_nodes(const std::vector<std::pair<std::string, YamlNode>>& entries, const SourcePosition& where = {});
