@@ -11,7 +11,7 @@ namespace foretrain {
 namespace {
 
 /// Micro-batches that go through one chunk before the next one takes them: as many as there are stages (arXiv
-/// 2104.04473, section 2.2). What is left over is spread over all groups, as PyTorch's ScheduleInterleaved1F1B has it.
+/// 2104.04473, section 2.2). The rest is spread over all groups, as PyTorch's ScheduleInterleaved1F1B has it.
 /// A group shorter than the pipeline would have stages wait for each other for ever, which Megatron-LM refuses. Longer
 /// groups come first.
 std::vector<int> group_sizes(int stages, int micro_batches) {

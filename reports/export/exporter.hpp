@@ -1,5 +1,5 @@
 // A scenario's plan as files of trainers: what the scenario states, in the words of settings.def, the table by which
-// such files are imported. What a trainer decides where nobody states it is left to the trainer.
+// such files are imported. Settings that the scenario does not state are left to the trainer.
 #pragma once
 
 #include <span>
@@ -29,7 +29,7 @@ struct ExportedFile {
   std::string text;
   /// "plan.sync.bucket: 25 MB": what the scenario states and the file, imported again, does not.
   std::vector<std::string> unsaid;
-  /// "plan.sync.overlap: predicted true, there false": what nobody states, a file could have, and the trainer does
+  /// "plan.sync.overlap: predicted true, there false": not stated, a file could have it, and the trainer does
   /// otherwise by itself.
   std::vector<std::string> otherwise;
   /// The framework that predictions of this trainer name, where the scenario names another or none.

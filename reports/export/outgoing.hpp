@@ -14,7 +14,7 @@
 namespace foretrain {
 
 /// What a scenario states of its training and plan, by dotted key; of a transformer each value, and the precision,
-/// whoever states them, and the batch in samples.
+/// stated or not, and the batch in samples.
 std::map<std::string, std::string> stated_values(const Scenario& scenario);
 
 class Outgoing {

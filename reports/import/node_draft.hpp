@@ -1,4 +1,4 @@
-// A machine that another tool describes, as a node file. What is told is taken from it, the rest from the machine of
+// A machine that another tool describes, as a node file. Its values are taken, the rest from the machine of
 // the catalogue that is most like it among those of its GPU, and named under `assumed`.
 #pragma once
 

@@ -26,7 +26,7 @@ namespace foretrain {
 /// none, or another kind of file.
 MappingReader named_trainer(const Field& name);
 
-/// Whose settings hold where nobody says otherwise: one file, the same for all formats, ZeRO stages and machines.
+/// The framework whose settings are the defaults: one file, the same for all formats, ZeRO stages and machines.
 inline constexpr const char* default_trainer = "well-tuned";
 inline constexpr const char* own_code = "own-code";  ///< kernels stated, no trainer named
 
