@@ -52,7 +52,7 @@ std::optional<CommunicationRatio> communication_ratio(const Scenario& scenario, 
     const bool of_parameters = std::ranges::any_of(step.transfers, [&named](const Step::Transfer& transfer) {
       return is_of_parameters(transfer.kind) && transfer.name == named.first;
     });
-    if (of_parameters) transfers += named.second.total;
+    if (of_parameters || servers_update(plan)) transfers += named.second.total;
   }
   const bool possible = at_peak.value() > 0.0 && bandwidth.value() > 0.0 && breakdown.compute.value() > 0.0;
   if (!possible) return std::nullopt;

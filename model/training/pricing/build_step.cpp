@@ -270,7 +270,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   if (builder.transfers().stands_for() > 1.0) step.few_nodes = builder.transfers().topology();
 
   const auto gpus = static_cast<int>(plan_gpus(plan, scenario.cluster));
-  if (gpus > 1 && train.code.clip_gradients) {
+  if (gpus > 1 && train.code.clip_gradients && !servers_update(plan)) {
     step.gradient_norm = builder.transfers().norm_time();
     if (recipes == Recipes::kept) {
       step.norm_recipe = recipe_of(CollectiveWork{.size = Bytes(4.0), .ranks = gpus});

@@ -194,6 +194,8 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
 void GradientSync::synchronise(const Place& place, const ReplicaGroup& group, const GradientSet& gradients,
                                double collectives, GradientBucket& bucket) const {
   if (group.replicas < 2 || !(gradients.elements > 0.0)) return;
+  // A ServerGraph has the messages to servers; a replay sends them as collectives.
+  if (servers_update(scenario_.plan) && !pricer_.keeps_recipes()) return;
   const Sync& sync = scenario_.plan.sync;
   const bool sharded = scenario_.plan.zero >= 1 && scenario_.plan.zero_by == ZeroBy::scatter;
   const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, group.replicas);
