@@ -6,6 +6,7 @@ reports/docs/refresh.py build/foretrain --check    says what has changed, and fa
 """
 
 import argparse
+import collections
 import difflib
 import json
 import os
@@ -45,11 +46,21 @@ class Program:
 
 
 def commands_page(program):
+    """Options that several commands have in the same words come once, at the top."""
     help_text = program.run("--help")
     names = re.findall(r"^  ([a-z-]+) {2,}", help_text.split("Subcommands:")[1].split("Examples:")[0], re.MULTILINE)
-    page = ["# Commands", "", "What each command's `--help` says; this page is made by `make quotes`.", ""]
-    for name in names:
-        page += [f"## foretrain {name}", "", "```text", program.run(name, "--help").strip(), "```", ""]
+    option = re.compile(r"^  -.*\n(?:^ {8,}\S.*\n)*", re.MULTILINE)
+    helps = {name: program.run(name, "--help").strip() + "\n" for name in names}
+    counts = collections.Counter(one for text in helps.values() for one in dict.fromkeys(option.findall(text)))
+    common = [one for one in counts if counts[one] > 2]
+    page = ["# Commands", "", "What each command's `--help` says; `make quotes` writes this page.", "",
+            "## Common options", "", "```text", "".join(common).rstrip(), "```", ""]
+    for name, text in helps.items():
+        own = option.sub(lambda one: "" if one[0] in common else one[0], text)
+        also = [re.match(r"  (?:-.,)?(\S+)", one)[1] for one in option.findall(text) if one in common]
+        own += f"  also: {', '.join(one for one in also if one != '--help')}\n" if len(also) > 1 else ""
+        own = own.replace("Options:\n\n", "").rstrip().removesuffix("\nOptions:")
+        page += [f"## foretrain {name}", "", "```text", own.rstrip(), "```", ""]
     return "\n".join(page)
 
 

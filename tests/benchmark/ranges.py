@@ -28,18 +28,17 @@ KINDS = ["kernel", "small_kernel", "four_bit", "collective", "small_collective",
 
 # Groups that no range is made of, with the reason.
 LEFT_OUT = {
-    "nccl-h100-two-nodes": "two of a node's eight cards were used, and no library is stated",
-    "dlperf-bert-base-NGC TensorFlow 1.x": "two to three times as slow as its like: not the well-tuned trainer that stands "
-                                           "for one without a name",
-    "dlperf-bert-base-PaddlePaddle": "the same",
-    "host-mpi": "an MPI library waits with all cores busy, and others' messages with it: half its algorithms are 80 % late",
+    "nccl-h100-two-nodes": "two of a node's eight NICs were used, and the library is unknown",
+    "dlperf-bert-base-NGC TensorFlow 1.x": "two to three times as slow as similar frameworks, so not tuned",
+    "dlperf-bert-base-PaddlePaddle": "two to three times as slow as similar frameworks, so not tuned",
+    "host-mpi": "MPI waits with all cores busy, which delays others' messages: half of its algorithms are 80 % late",
 }
 # Reports of users state too little of what decides their time (reports/docs/public-reports.md).
 LEFT_OUT |= {f"report-{report}": "a report that leaves settings open" for report in
              ("rtx3090-resnet50-64", "rtx3090-resnet50-256", "rtx3090-vgg16-64", "rtx3090-vgg16-256", "falcon",
               "falcon-offload", "zero3-short", "fsdp", "ec2-tcp", "bridge", "roce")}
-# foretrain replay's steps: what computes takes the predicted time there, so that they say nothing of how far that is off.
-LEFT_OUT |= {f"own-{way}": "what computes takes its predicted time in a replay" for way in
+# Steps of foretrain replay, in which compute takes its predicted time.
+LEFT_OUT |= {f"own-{way}": "compute takes its predicted time in a replay" for way in
              ("tensor", "pipeline", "data", "sharded", "context", "experts", "mixed", "servers")}
 # What products and collectives are off by without their GPU over with it, where both are known (section One GPU left out).
 INFLATED = {"kernel": 1.13, "small_kernel": 1.13, "collective": 1.13}
@@ -212,10 +211,9 @@ def unseen(kind, rows, ranges):
 
 def section(ranges, by_kind, all_rows):
     lines = ["## Ranges", "",
-             "Written by `tests/benchmark/leave_one_out --ranges`: what `uncertainty.*` are made of, each row predicted without its",
-             "group where it had a part in a fit. Held: rows within the range. Held unseen: the same of each group with a range made",
-             "without it, the mean of all groups and the worst of at least eight rows. A group weighs as eight rows at most.", "",
-             "| Kind | Rows | Groups | Range | Held | Held at 0.6 of the width | Held unseen | Worst group unseen |",
+             "`tests/benchmark/leave_one_out --ranges` fits `uncertainty.*` to these rows and writes this section. Rows of a fit are",
+             "predicted without their group. Coverage is the share of rows within the range. A group counts as at most eight rows.", "",
+             "| Kind | Rows | Groups | Range | Coverage | at 0.6 of the width | of left-out groups | Worst left-out group |",
              "|---|---|---|---|---|---|---|---|"]
     for kind in KINDS:
         rows = by_kind[kind]
@@ -230,10 +228,13 @@ def section(ranges, by_kind, all_rows):
             f"| {percent(share_held(rows, ranges))} | {percent(share_held(rows, ranges, 0.6))} "
             f"| {percent(sum(groups.values()) / len(groups)) if groups else ''} "
             f"| {f'{worst}: {percent(large[worst])}' if worst else ''} |")
-    lines += ["", "No range is made of:", ""]
-    for group, why in LEFT_OUT.items():
-        rows = [row for row in all_rows if row.group == group]
-        lines.append(f"- {group}, {len(rows)} rows, of which the ranges hold {percent(share_held(rows, ranges))}: {why}.")
+    lines += ["", "Groups outside the fit, with their rows and coverage:", ""]
+    for why in dict.fromkeys(LEFT_OUT.values()):
+        groups = []
+        for group in (one for one, reason in LEFT_OUT.items() if reason == why):
+            rows = [row for row in all_rows if row.group == group]
+            groups.append(f"{group} ({len(rows)}, {percent(share_held(rows, ranges))})")
+        lines.append(f"- {', '.join(groups)}: {why}.")
     return "\n".join(lines) + "\n"
 
 

@@ -97,7 +97,7 @@ export function formatOf(name) {
   return number;
 }
 
-/** "step time" for "predicted.step_time_s", "network card bandwidth" for "cluster.network.nic_bandwidth". */
+/** "step time" for "predicted.step_time_s", "NIC bandwidth" for "cluster.network.nic_bandwidth". */
 export function words(key) {
   const parents = ["predicted", "measured", "workload", "train", "plan", "cluster", "collective", "operator"];
   return key
@@ -106,7 +106,7 @@ export function words(key) {
     .filter((part, i, all) => i === all.length - 1 || !parents.includes(part))
     .join(" ")
     .replace(/_(s|us|bytes|bytes_per_second)$/, "")
-    .replace(/\bnic_/, "card ")
+    .replace(/\b(network )?nic_/, "NIC ")
     .replaceAll("_", " ")
     .replace(/\b(gpus?|mfu|usd)\b/g, (word) => word.toUpperCase().replace("GPUS", "GPUs"))
     .replace(/^n$/, "cases");

@@ -99,7 +99,7 @@ function subtitle() {
 
 const main = element("main", { id: "content" });
 document.body.append(
-  element("a", { class: "skip", href: "#content" }, "To the content"),
+  element("a", { class: "skip", href: "#content" }, "Skip to content"),
   element("header", {}, element("div", {}, element("h1", {}, data.title), element("p", {}, subtitle())), themeSwitch()),
   contents,
   main,
@@ -109,7 +109,7 @@ document.body.append(
     element(
       "p",
       {},
-      `Made by ${data.program}. Times are predictions. Charts: Apache ECharts, whose licence stands in this file.`,
+      `Made by ${data.program}. Times are predictions. Charts: Apache ECharts; this file contains its licence.`,
     ),
   ),
 );

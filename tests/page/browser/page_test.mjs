@@ -188,7 +188,7 @@ async function sweepPage() {
       );
       assert.equal(value, time[i], key);
     }
-    await panel(page, "Sweep sweep.csv").getByLabel("Across").selectOption({ label: "network card bandwidth" });
+    await panel(page, "Sweep sweep.csv").getByLabel("Across").selectOption({ label: "NIC bandwidth" });
     await panel(page, "Sweep sweep.csv").getByLabel("Upwards").selectOption({ label: "micro batch" });
     await panel(page, "Sweep sweep.csv").getByRole("tab", { name: "Chart" }).click();
     await whole(page, "sweep");

@@ -18,7 +18,7 @@ const casesTable = (report) =>
 const accuracyPanel = (report) =>
   figurePanel(report.figure, {
     title: `Predicted against measured: ${report.name}`,
-    note: `${number(report.overall.n)} measurements, mean absolute error ${percent(report.overall.mape)}. On the solid line a prediction is exact, between the dashed ones 10 % off.`,
+    note: `${number(report.overall.n)} measurements, mean absolute error ${percent(report.overall.mape)}. Solid line: exact; dashed lines: 10 % off.`,
     label: `Predicted against measured: mean absolute error ${percent(report.overall.mape)} of ${report.overall.n} measurements, median ${percent(report.overall.median_error)}.`,
   });
 

@@ -1,4 +1,4 @@
-// What fills the fullest GPU, by kind and over the step.
+// Peak GPU memory by kind, and memory over the step.
 import { bytes, element } from "../dom.js";
 import { figurePanel } from "../figure.js";
 import { section } from "../panel.js";

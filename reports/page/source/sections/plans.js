@@ -69,7 +69,7 @@ function planPanel(report) {
   ];
   const panel = chartPanel({
     title: `Plans for ${report.scenario}`,
-    note: `${number(report.space.plans)} plans were looked at, for the least ${report.objective}. On the front (diamonds): no ranked plan beats it in time, cost and memory at once.${report.fidelity === "estimate" ? " Times are estimates, as if no two transfers met." : ""}`,
+    note: `${number(report.space.plans)} candidate plans; objective: ${report.objective}. Diamonds: Pareto front of time, cost and memory.${report.fidelity === "estimate" ? " Times are estimates, as if no two transfers met." : ""}`,
     label: `Pareto front. Best plan: ${plans[0].plan}, ${seconds(plans[0].step_time_s)}`,
     controls: [
       choice(

@@ -14,7 +14,7 @@ export function scaling(scenario, id) {
   const panel = figurePanel(figures.scaling, {
     title: "Scaling by number of GPUs",
     note:
-      `${data.kept}: the work of a GPU stays the same, so an ideal network keeps the time as it is. ` +
+      `${data.kept}: constant work per GPU, so an ideal network keeps the time constant. ` +
       (data.fidelity === "estimate" ? "Estimates ignore contention between transfers. " : "") +
       (data.not_predicted.length ? `Missing points: ${counted(data.not_predicted.length, "reason")} below.` : ""),
   });

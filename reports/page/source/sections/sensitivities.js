@@ -3,10 +3,10 @@ import { element, seconds, table } from "../dom.js";
 import { figurePanel } from "../figure.js";
 import { section } from "../panel.js";
 
-/** Where what-ifs are estimates beside a simulation, they are held against an estimate. */
+/** What-ifs that are estimates are compared with an estimate, not with the simulation. */
 const basis = ({ what_ifs: estimated }) =>
   estimated
-    ? ` These are estimates, as if no two transfers met, held against that of the scenario: ${seconds(estimated.time_s)}.`
+    ? ` These are estimates without contention, relative to the estimate of the scenario: ${seconds(estimated.time_s)}.`
     : "";
 
 function tornado({ explanation, figures }) {
