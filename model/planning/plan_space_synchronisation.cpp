@@ -6,7 +6,7 @@
 #include "model/base/number.hpp"
 #include "model/base/words.hpp"
 #include "model/planning/plan_space.hpp"
-#include "model/scenario/accepted_names.hpp"
+#include "model/scenario/document_walk.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/overrides.hpp"
 #include "model/scenario/plan/plan_reader.hpp"

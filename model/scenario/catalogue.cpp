@@ -1,12 +1,7 @@
 #include "model/scenario/catalogue.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <iterator>
-#include <optional>
 #include <system_error>
 
 #include "model/base/own_file.hpp"
@@ -21,15 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path folder(Catalogue section) { return data_directory() / row_of(section).folder; }
-
-std::vector<fs::path> yaml_files(const fs::path& directory) {
+/// The section's files, sorted.
+std::vector<fs::path> yaml_files(Catalogue section) {
   std::vector<fs::path> files;
   std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, missing)) {
+  for (const auto& entry : fs::directory_iterator(data_directory() / row_of(section).folder, missing)) {
     if (entry.path().extension() == ".yaml") files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -38,15 +32,17 @@ std::string scalar_or_empty(const YamlNode& document, std::string_view key) {
   return entry != nullptr ? entry->value.scalar : std::string();
 }
 
-std::string kind_of(Catalogue section, const YamlNode& document) {
-  return scalar_or_empty(document, section == Catalogue::model ? "family" : "kind");
-}
-
 std::string description_of(const YamlNode& document) {
   std::string text = scalar_or_empty(document, "description");
   if (text.empty()) text = scalar_or_empty(document, "name");
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::ranges::replace(text, '\n', ' ');
   return std::string(trim(text));
+}
+
+/// A file of the catalogue's folder; nothing where there is none.
+const YamlNode* own_table(const char* name) {
+  const std::string file = (data_directory() / name).string();
+  return look_at(file).is_there() ? &cached_yaml_file(file) : nullptr;
 }
 
 /// "R7" and "loading", as scenarios/topics.yaml has them.
@@ -54,9 +50,8 @@ using Topics = std::vector<std::pair<std::string, std::string>>;
 
 Topics read_topics() {
   Topics topics;
-  const fs::path file = data_directory() / "topics.yaml";
-  if (!look_at(file.string()).is_there()) return topics;
-  for (const YamlEntry& entry : cached_yaml_file(file.string()).entries) {
+  const YamlNode* const table = own_table("topics.yaml");
+  for (const YamlEntry& entry : table != nullptr ? table->entries : std::vector<YamlEntry>()) {
     topics.emplace_back(entry.key, scalar_or_empty(entry.value, "topic"));
   }
   return topics;
@@ -81,10 +76,8 @@ std::string named_by_topic(const std::string& name) {
 
 /// Short names of a section, each with what it stands for (scenarios/aliases.yaml); nothing where it has none.
 const YamlNode* short_names(Catalogue section) {
-  const fs::path file = data_directory() / "aliases.yaml";
-  if (!look_at(file.string()).is_there()) return nullptr;
-  const YamlEntry* names = cached_yaml_file(file.string()).find(row_of(section).word);
-  return names == nullptr ? nullptr : &names->value;
+  const YamlNode* const aliases = own_table("aliases.yaml");
+  return aliases == nullptr ? nullptr : aliases->at(row_of(section).word);
 }
 
 /// What a short name stands for; the name itself where it stands for nothing else.
@@ -98,13 +91,13 @@ std::vector<CatalogueEntry> list(Catalogue section) {
   std::vector<CatalogueEntry> entries;
   const bool runs = section == Catalogue::run;
   const Topics topics = runs ? read_topics() : Topics();
-  for (const fs::path& file : yaml_files(folder(section))) {
+  for (const fs::path& file : yaml_files(section)) {
     const YamlNode& document = cached_yaml_file(file.string());
     // links.yaml, cards.yaml, storage.yaml and the like lie beside the nodes.
-    if (section == Catalogue::node && kind_of(section, document) != "node") continue;
+    const std::string own = scalar_or_empty(document, section == Catalogue::model ? "family" : "kind");
+    if (section == Catalogue::node && own != "node") continue;
     const std::string name = file.stem().string();
-    const std::string kind = runs ? topic_of(name, topics) : kind_of(section, document);
-    entries.push_back({name, file, kind, description_of(document)});
+    entries.push_back({name, file, runs ? topic_of(name, topics) : own, description_of(document)});
   }
   return entries;
 }
@@ -181,16 +174,13 @@ std::vector<CatalogueEntry> list_scenarios() { return list(Catalogue::run); }
 std::vector<CatalogueEntry> list_hardware() {
   std::vector<CatalogueEntry> entries = list(Catalogue::node);
   for (const Catalogue section : {Catalogue::gpu, Catalogue::fabric}) {
-    const std::vector<CatalogueEntry> more = list(section);
-    entries.insert(entries.end(), more.begin(), more.end());
+    for (CatalogueEntry& entry : list(section)) entries.push_back(std::move(entry));
   }
   return entries;
 }
 
 std::vector<CatalogueEntry> list_processors() { return list(Catalogue::processor); }
-
 std::vector<CatalogueEntry> list_models() { return list(Catalogue::model); }
-
 std::vector<CatalogueEntry> list_trainers() { return list(Catalogue::trainer); }
 
 std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries, std::string_view kind) {
@@ -231,9 +221,9 @@ fs::path catalogue_file(Catalogue section, const Field& name) {
   const std::vector<std::string> known = catalogue_names(list(section));
   if (const auto same = only_spelling(name.text(), known)) return file.replace_filename(*same + ".yaml");
   std::vector<std::string> shorter;
-  if (const YamlNode* names = short_names(section)) {
-    for (const YamlEntry& entry : names->entries) shorter.push_back(entry.key);
-  }
+  const YamlNode* names = short_names(section);
+  for (const YamlEntry& entry : names != nullptr ? names->entries : std::vector<YamlEntry>())
+    shorter.push_back(entry.key);
   const std::vector<std::string> near = near_names(name.text(), known, shorter);
   const auto& [noun, word, place, listing] = row_of(section);
   std::string remedy = fmt::format("did you mean {}?", or_list(near));

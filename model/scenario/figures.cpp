@@ -1,10 +1,5 @@
 #include "model/scenario/figures.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
-
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 
@@ -57,9 +52,8 @@ FigureLog::FigureLog(std::string name, const Field& owner) : name_(std::move(nam
     }
     sources_.emplace_back(entry.key, read_source(field));
   }
-  if (kind != nullptr && list.node().find("default") == nullptr) {
-    list.fail("no default source", "default: { kind: datasheet, text: \"…\" }");
-  }
+  list.fail_if(kind != nullptr && list.node().find("default") == nullptr, "no default source",
+               "default: { kind: datasheet, text: \"…\" }");
 }
 
 void FigureLog::add(const Field& figure) { add(figure, source_of(figure)); }

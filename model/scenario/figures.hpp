@@ -32,6 +32,8 @@ class FigureLog {
   /// `owner` is the mapping of the hardware, `name` what its constants are called after. Throws ScenarioError when an
   /// entry of `sources:` names no key of the owner, and when a catalogue file (with a `kind:`) has no default source.
   FigureLog(std::string name, const Field& owner);
+  /// Of what has no sources of its own.
+  FigureLog(std::string name, std::string owner_path) : name_(std::move(name)), owner_path_(std::move(owner_path)) {}
 
   void add(const Field& figure);
   /// For figures with a `source:` of their own.

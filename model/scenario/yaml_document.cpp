@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <new>
-#include <optional>
 #include <tuple>
 #include <utility>
 

@@ -1,15 +1,9 @@
 #include "model/scenario/yaml_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
-
-#include "model/base/error.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
+#include "model/scenario/document_walk.hpp"
 #include "model/scenario/keys/key_tree.hpp"
-#include "model/scenario/unknown_keys.hpp"
 
 namespace foretrain {
 
@@ -20,7 +14,13 @@ std::string join_path(std::string_view path, std::string_view key) {
   return joined += key;
 }
 
-Field Field::below(const YamlEntry& entry) const { return {entry.value, join_path(path_, entry.key)}; }
+Field Field::within(const YamlNode& node, std::string path) const {
+  Field field(node, std::move(path));
+  field.owned_ = owned_;
+  return field;
+}
+
+Field Field::below(const YamlEntry& entry) const { return within(entry.value, join_path(path_, entry.key)); }
 
 std::optional<Field> Field::find(std::string_view key) const {
   const YamlEntry* entry = node_->find(key);
@@ -59,7 +59,7 @@ std::vector<Field> Field::list() const {
   if (!node_->is_sequence()) fail(fmt::format("{} where a list belongs", node_->kind_name()), "a list: [ … ]");
   std::vector<Field> fields;
   for (std::size_t i = 0; i < node_->items.size(); ++i) {
-    fields.emplace_back(node_->items[i], fmt::format("{}[{}]", path_, i));
+    fields.push_back(within(node_->items[i], fmt::format("{}[{}]", path_, i)));
   }
   return fields;
 }

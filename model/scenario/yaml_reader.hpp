@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -35,10 +36,12 @@ struct AskedKeys {
 
 class MappingReader;
 
-/// One value of a document. Refers to the document, which must outlive it.
+/// One value of a document, which must outlive it unless it was moved here.
 class Field {
  public:
   Field(const YamlNode& node, std::string path) : node_(&node), path_(std::move(path)) {}
+  Field(YamlNode&& node, std::string path)
+      : owned_(std::make_shared<const YamlNode>(std::move(node))), node_(owned_.get()), path_(std::move(path)) {}
 
   [[nodiscard]] const YamlNode& node() const { return *node_; }
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -96,6 +99,10 @@ class Field {
   }
 
  private:
+  /// A value within this one.
+  [[nodiscard]] Field within(const YamlNode& node, std::string path) const;
+
+  std::shared_ptr<const YamlNode> owned_ = nullptr;
   const YamlNode* node_;
   std::string path_;
 };
@@ -103,7 +110,7 @@ class Field {
 /// A mapping. Asking for a key that was not announced to the constructor is an InternalError.
 class MappingReader {
  public:
-  /// Throws UnknownKeys for keys that are not among these (unknown_keys.hpp), and ScenarioError for one without a
+  /// Throws UnknownKeys for keys that are not among these (document_walk.hpp), and ScenarioError for one without a
   /// value or without what it goes together with.
   MappingReader(const Field& field, std::vector<const keys::Key*> keys);
 

@@ -1,23 +1,13 @@
 #include "model/scenario/hardware/calibration_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <set>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "model/base/format.hpp"
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
-#include "model/base/words.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/cost/power.hpp"
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
 #include "model/scenario/read_once.hpp"
 
@@ -34,7 +24,7 @@ const ConstantRow& known_constant(const std::string& name, const SourcePosition&
 
 /// The rows of all constants that are stated.
 std::vector<const ConstantRow*> stated_rows(const Field& constants) {
-  if (!constants.is_mapping()) constants.fail("constants are no mapping", "{ matmul.tensor_efficiency: { … }, … }");
+  constants.fail_if(!constants.is_mapping(), "constants are no mapping", "{ matmul.tensor_efficiency: { … }, … }");
   std::vector<const ConstantRow*> rows;
   for (const YamlEntry& entry : constants.node().entries) {
     rows.push_back(&known_constant(entry.key, entry.where, constants.below(entry).path()));
@@ -53,9 +43,8 @@ double signed_number(const Field& field) {
   const std::string& text = field.text();
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || end != text.c_str() + text.size() || !std::isfinite(value)) {
-    field.fail(fmt::format("\"{}\" is no number", text), "a finite number");
-  }
+  field.fail_if(text.empty() || end != text.c_str() + text.size() || !std::isfinite(value), "\"{}\" is no number",
+                "a finite number", text);
   return value;
 }
 
@@ -66,21 +55,18 @@ FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<
   const std::vector<std::string>& fitted = calibration.calibrated->fitted;
   for (const Field& name : keys["constants"].list()) {
     (void)known_constant(name.text(), name.where(), name.path());
-    if (std::find(fitted.begin(), fitted.end(), name.text()) == fitted.end()) {
-      name.fail(fmt::format("{} is not among this file's constants", name.text()), "a key of `constants`");
-    }
+    name.fail_if(std::ranges::count(fitted, name.text()) == 0, "{} is not among this file's constants",
+                 "a key of `constants`", name.text());
     result.names.push_back(name.text());
   }
   const std::vector<Field> rows = keys["rows"].list();
-  if (rows.size() != result.names.size()) {
-    keys.fail("rows", fmt::format("{} rows for {} constants", rows.size(), result.names.size()), "as many of both");
-  }
+  keys.fail_if(rows.size() != result.names.size(), "rows", "{} rows for {} constants", "as many of both", rows.size(),
+               result.names.size());
   for (const Field& row : rows) {
     std::vector<double> values;
     for (const Field& value : row.list()) values.push_back(signed_number(value));
-    if (values.size() != result.names.size()) {
-      row.fail(fmt::format("{} numbers for {} constants", values.size(), result.names.size()), "a square matrix");
-    }
+    row.fail_if(values.size() != result.names.size(), "{} numbers for {} constants", "a square matrix", values.size(),
+                result.names.size());
     result.covariance.push_back(std::move(values));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -94,27 +80,14 @@ FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<
   return result;
 }
 
-CalibratedGpu read_gpu_entry(const MappingReader& file) {
-  const MappingReader keys = file["gpu"].mapping(keys::measured_gpu);
-  CalibratedGpu gpu;
-  gpu.name = keys["name"].text();
-  keys.fill(gpu);
-  gpu.file = file.field().where().file;
-  return gpu;
-}
-
-bool carries_over(const std::string& name, bool same_generation) {
-  return same_generation || name.starts_with("host.");
-}
-
 /// What does not carry over returns to the base.
 void return_to_base(Calibration& calibration, bool same_generation) {
   CalibratedGpu& machine = *calibration.calibrated;
-  const YamlNode name = yaml_scalar(machine.base, {machine.file, 0, 0});
-  Calibration base = load_calibration(catalogue_file(Catalogue::calibration, Field(name, "base")));
+  const Field name(yaml_scalar(machine.base, {machine.file, 0, 0}), "base");
+  Calibration base = load_calibration(catalogue_file(Catalogue::calibration, name));
   std::set<std::string> returned;
   for (const std::string& fitted : machine.fitted) {
-    if (carries_over(fitted, same_generation)) continue;
+    if (same_generation || fitted.starts_with("host.")) continue;
     returned.insert(fitted);
     const ConstantRow& row = *find_constant(fitted);
     row.field(calibration) = row.field(base);
@@ -127,19 +100,19 @@ void return_to_base(Calibration& calibration, bool same_generation) {
   if (!same_generation) calibration.fitted.reset();
 }
 
-/// `[ { gpu, precision, m, n, k, batch (= 1), transpose_a, transpose_b (= false), time, source }, … ]`
-std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
-  std::vector<MeasuredMatmul> rows;
-  for (const Field& row : field.list()) {
+void read_measured_matmuls(const MappingReader& file, Calibration& calibration) {
+  const auto rows = file.find("measured_matmuls");
+  for (const Field& row : rows ? rows->list() : std::vector<Field>()) {
     const MappingReader keys = row.mapping(keys::measured_matmul);
-    MeasuredMatmul measured;
+    MeasuredMatmul& measured = calibration.measured_matmuls.emplace_back();
     keys.fill(measured);
-    measured.gpu = keys["gpu"].text();
     measured.where = keys["time"].where();
-    if (keys["source"].text().empty()) keys.fail("source", "no source", "where it was measured");
-    rows.push_back(std::move(measured));
+    keys.fail_if(keys["source"].text().empty(), "source", "no source", "where it was measured");
   }
-  return rows;
+}
+
+void require_calibration(const MappingReader& file) {
+  file.fail_if(file["kind"].text() != "calibration", "kind", "this file is no calibration", "kind: calibration");
 }
 
 /// The same of a document with `format:`, as `foretrain calibrate` writes it: the constants of its base, with the
@@ -147,23 +120,22 @@ std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
 /// have a position.
 Calibration read_machine_calibration(const Field& document) {
   const MappingReader file = document.mapping(keys::machine_calibration);
-  if (file["format"].text() != calibration_format) {
-    file.fail("format", fmt::format("unknown format \"{}\"", file["format"].text()),
-              fmt::format("\"{}\", as `foretrain calibrate` writes it", calibration_format));
-  }
-  if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
+  file.fail_if(file["format"].text() != calibration_format, "format", "unknown format \"{}\"",
+               "\"{1}\", as `foretrain calibrate` writes it", file["format"].text(), calibration_format);
+  require_calibration(file);
   const std::filesystem::path base = catalogue_file(Catalogue::calibration, file["base"]);
   const bool of_machine = cached_yaml_file(base.string()).find("format") != nullptr;
   file.fail_if(of_machine, "base", "the base is a calibration of a machine itself", "published");
   Calibration calibration = load_calibration(base);
   calibration.name = file["name"].text();
-  calibration.calibrated = read_gpu_entry(file);
+  file["gpu"].mapping(keys::measured_gpu).fill(calibration.calibrated.emplace());
+  calibration.calibrated->file = file.field().where().file;
   calibration.calibrated->base = file["base"].text();
   calibration.calibrated->fitted = adopt_constants(file["constants"], keys::fitted_constant, calibration);
   if (const auto covariance = file.find("covariance")) {
     calibration.fitted = read_uncertainty(*covariance, file.find("spread"), calibration);
   }
-  if (const auto rows = file.find("measured_matmuls")) calibration.measured_matmuls = read_measured_matmuls(*rows);
+  read_measured_matmuls(file, calibration);
   return calibration;
 }
 
@@ -184,17 +156,15 @@ std::vector<std::string> adopt_constants(const Field& constants, const keys::Map
 double read_constant_value(const Field& value, const ConstantRow& row) {
   const double number = value.parse(
       [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
-  if (number < row.minimum || number > row.maximum) {
-    value.fail(fmt::format("{} {} is outside of what is sensible", number, row.unit),
-               fmt::format("from {} to {} {}", row.minimum, row.maximum, row.unit));
-  }
+  value.fail_if(number < row.minimum || number > row.maximum, "{0} {1} is outside of what is sensible",
+                "from {2} to {3} {1}", number, row.unit, row.minimum, row.maximum);
   return number;
 }
 
 Calibration read_calibration(const Field& document) {
   if (document.node().find("format") != nullptr) return read_machine_calibration(document);
   const MappingReader file = document.mapping(keys::calibration);
-  if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
+  require_calibration(file);
   Calibration calibration;
   calibration.name = file["name"].text();
   const Field constants = file["constants"];
@@ -210,7 +180,7 @@ Calibration read_calibration(const Field& document) {
     row.field(calibration) = calibration.constants.back().value;
   }
   number_constants(calibration);
-  if (const auto rows = file.find("measured_matmuls")) calibration.measured_matmuls = read_measured_matmuls(*rows);
+  read_measured_matmuls(file, calibration);
   return calibration;
 }
 
@@ -233,8 +203,7 @@ void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu) {
 }
 
 Calibration load_calibration(const std::filesystem::path& file) {
-  const YamlNode named = yaml_scalar(file.string(), {});
-  return read_once(Field(named, ""),
+  return read_once(Field(yaml_scalar(file.string(), {}), ""),
                    [](const Field& name) { return read_calibration(Field(cached_yaml_file(name.text()), "")); });
 }
 

@@ -1,18 +1,8 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cctype>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "model/base/text.hpp"
-#include "model/base/units.hpp"
-#include "model/scenario/catalogue.hpp"
-#include "model/scenario/figures.hpp"
 #include "model/scenario/overrides.hpp"
 
 namespace foretrain {
@@ -29,11 +19,6 @@ Seconds read_mtbf(const Field& field) {
   const Seconds time = field.parse(parse_quantity<Seconds>);
   if (!(time > Seconds(0.0))) field.fail("zero is impossible here", "a value above zero");
   return time;
-}
-
-Failures::Stragglers read_stragglers(const Field& field) {
-  const MappingReader keys = field.mapping(keys::stragglers);
-  return {read_mtbf(keys["gpu"]), read_share(keys["speed"]), keys["noticed"].quantity<Seconds>(Zero::allowed)};
 }
 
 constexpr std::string_view per_node = "USD/node/hour";
@@ -111,32 +96,48 @@ double read_grid(const Field& field, std::vector<Constant>& constants) {
   return parts.number;
 }
 
+/// What a name stands for, as `look_up` says, with what a mapping says beside `preset: NAME`.
+YamlNode with_changes(const Field& field, const auto& look_up) {
+  if (field.is_scalar()) return look_up(field);
+  const auto preset = field.find("preset");
+  if (!preset) return field.node();
+  YamlNode changes = field.node();
+  changes.erase("preset");
+  return merged(look_up(*preset), changes);
+}
+
+/// A preset may have a preset of its own: `depth` is how many stand before it.
+YamlNode resolved(const Field& field, Catalogue section, int depth) {
+  constexpr int deepest = 8;
+  return with_changes(field, [&](const Field& name) {
+    name.fail_if(depth > deepest, "presets without an end", "a file that needs no other");
+    return resolved(Field(cached_yaml_file(catalogue_file(section, name).string()), name.path()), section, depth + 1);
+  });
+}
+
 }  // namespace
 
 Failures read_failures(const Field& field) {
-  const YamlNode tree =
-      entry_or_changes(hardware_table("failures.yaml").find("failures")->value, field, "failure rates");
-  const MappingReader keys = Field(tree, field.path()).mapping(keys::failures);
-  const YamlNode nothing = yaml_mapping(field.where());
-  FigureLog log("failures", Field(nothing, field.path()));
+  const YamlNode& table = hardware_table("failures.yaml").find("failures")->value;
+  const MappingReader keys =
+      Field(entry_or_changes(table, field, "failure rates"), field.path()).mapping(keys::failures);
+  FigureLog log("failures", field.path());
   Failures failures;
-  bool any = false;
   for (std::size_t part = 0; part < failing_parts; ++part) {
     const auto stated = keys.find(names_of<FailingPart>[part]);
     if (!stated) continue;
-    any = true;
     failures.mtbf[part] = read_mtbf(*stated);
     // What a scenario states beside a preset is its own assumption.
     const bool from_table = keys.has("source") && stated->where().file == keys["source"].where().file;
     from_table ? log.add(*stated, read_source(keys["source"])) : log.add(*stated);
   }
-  if (const auto stragglers = keys.find("stragglers")) {
-    failures.stragglers = read_stragglers(*stragglers);
-    any = true;
+  if (const auto slow = keys.find("stragglers")) {
+    const MappingReader parts = slow->mapping(keys::stragglers);
+    failures.stragglers = {read_mtbf(parts["gpu"]), read_share(parts["speed"]),
+                           parts["noticed"].quantity<Seconds>(Zero::allowed)};
   }
-  if (!any) field.fail("nothing fails", "preset: llama3-h100, or gpu: 50000 h");
-  if (keys.has("switches")) failures.switches = keys.int_or("switches", 1, {1, 1'000'000});
-  failures.seed = keys.int_or("seed", 1, {0, 1'000'000});
+  field.fail_if(failures == Failures{}, "nothing fails", "preset: llama3-h100, or gpu: 50000 h");
+  keys.fill(failures);
   failures.constants = std::move(log).take();
   return failures;
 }
@@ -217,20 +218,15 @@ const YamlNode& named_entry(const YamlNode& table, const Field& name, std::strin
 }
 
 YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what) {
-  if (field.is_scalar()) return named_entry(table, field, what);
-  const auto preset = field.find("preset");
-  if (!preset) return field.node();
-  YamlNode changes = field.node();
-  changes.erase("preset");
-  return merged(named_entry(table, *preset, what), changes);
+  return with_changes(field, [&](const Field& name) { return named_entry(table, name, what); });
 }
+
+YamlNode resolve_preset(const Field& field, Catalogue section) { return resolved(field, section, 0); }
 
 std::optional<double> percentage(const Field& field, std::string_view expected) {
   const NumberAndUnit parts = field.parse(split_number_and_unit);
   if (parts.unit != "%") return std::nullopt;
-  if (!(parts.number > 0.0 && parts.number <= 100.0)) {
-    field.fail(fmt::format("{} %", parts.number), std::string(expected));
-  }
+  field.fail_if(!(parts.number > 0.0 && parts.number <= 100.0), "{} %", "{}", parts.number, expected);
   return parts.number / 100.0;
 }
 

@@ -1,15 +1,8 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <optional>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include "model/base/text.hpp"
-#include "model/base/units.hpp"
 #include "model/hardware/check.hpp"
 
 namespace foretrain {
@@ -135,47 +128,6 @@ Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
   return fabric;
 }
 
-/// { node: 5, gpu: 3, speed: 80 % }
-Fault read_slow_gpu(const MappingReader& fault, int node) {
-  if (node < 0) fault.fail("gpu", "the GPU of no node", "node: NUMBER beside it");
-  fault.refuse({"card", "link", "failed", "bandwidth"}, "beside a GPU",
-               "another entry of the list for each part; of a GPU its speed");
-  Fault result;
-  result.node = node;
-  result.gpu = fault.int_or("gpu", 0, {0, most});
-  result.share = read_share(fault["speed"], "of its full speed, for example 80 %");
-  return result;
-}
-
-Fault read_fault(const Field& field) {
-  const MappingReader fault = field.mapping(keys::fault);
-  Fault result;
-  if (fault.has("node")) result.node = fault.int_or("node", 0, {0, most});
-  if (fault.has("gpu")) return read_slow_gpu(fault, result.node);
-  fault.refuse({"speed"}, "the speed of no GPU", "gpu: NUMBER beside it");
-  if (fault.has("card") == fault.has("link")) {
-    field.fail(fault.has("card") ? "a card and a link" : "neither a card nor a link", "one of the two");
-  }
-  if (fault.has("card")) {
-    if (result.node < 0) fault.fail("card", "the card of no node", "node: NUMBER beside it");
-    result.card = fault.int_or("card", 0, {0, most});
-  } else {
-    result.link = fault["link"].text();
-  }
-  result.failed = fault.flag_or("failed", false);
-  field.fail_if(result.failed == fault.has("bandwidth"),
-                result.failed ? "failed, and a bandwidth" : "nothing is wrong with it",
-                "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");
-  if (const auto bandwidth = fault.find("bandwidth")) {
-    if (const auto share = percentage(*bandwidth, "more than 0 %, up to 100 %; or failed: true")) {
-      result.share = *share;
-    } else {
-      result.bandwidth = bandwidth->quantity<BytesPerSecond>();
-    }
-  }
-  return result;
-}
-
 /// Where a dotted path with indices was written, or the innermost part of it that was.
 SourcePosition position_of_path(Field field, const std::string& path) {
   for (const std::string& part : split(path, '.')) {
@@ -207,24 +159,23 @@ std::map<int, double> read_scaling(const Field& field) {
   std::map<int, double> scaling;
   for (const YamlEntry& entry : field.node().entries) {
     const Field share = field.below(entry);
-    const YamlNode number = yaml_scalar(entry.key, entry.where);
-    scaling[static_cast<int>(Field(number, share.path()).integer())] =
-        read_share(share, "what is left of the efficiency, for example 80 %");
+    const std::int64_t nodes = Field(yaml_scalar(entry.key, entry.where), share.path()).integer();
+    scaling[static_cast<int>(nodes)] = read_share(share, "what is left of the efficiency, for example 80 %");
   }
   return scaling;
 }
 
-}  // namespace
-
+/// Links whose bandwidth is not stated are as fast as `card`.
 Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
-  const YamlNode document = resolve_preset(written, Catalogue::fabric);
-  const Field field(document, written.path());
-  if (document.find("sources") == nullptr) return read_shape(field, card, log);
+  const Field field(resolve_preset(written, Catalogue::fabric), written.path());
+  if (!field.find("sources")) return read_shape(field, card, log);
   FigureLog own("fabric", field);  // a file with sources of its own
   Fabric fabric = read_shape(field, card, own);
   log.append(std::move(own).take());
   return fabric;
 }
+
+}  // namespace
 
 Network read_network(const Field& field, const Network& base, FigureLog& log) {
   const MappingReader network = field.mapping(keys::network);
@@ -246,9 +197,9 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   if (const auto transport = network.find("transport")) {
     result.transport = read_transport(*transport, log);
     if (!network.has("efficiency")) result.efficiency = payload_share(*result.transport);
-    if (result.transport->protocol == Protocol::infiniband && !infiniband_card) {
-      transport->fail("InfiniBand's protocol on an Ethernet card", "protocol: roce, tcp or udp; or an InfiniBand card");
-    }
+    transport->fail_if(result.transport->protocol == Protocol::infiniband && !infiniband_card,
+                       "InfiniBand's protocol on an Ethernet card",
+                       "protocol: roce, tcp or udp; or an InfiniBand card");
   }
   if (const auto scaling = network.find("scaling")) result.scaling = read_scaling(*scaling);
   if (result.efficiency > 1.0)
@@ -259,31 +210,44 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   return result;
 }
 
-std::vector<Fault> read_faults(const Field& field) {
-  std::vector<Fault> faults;
-  for (const Field& fault : field.list()) faults.push_back(read_fault(fault));
-  return faults;
+Fault read_fault(const Field& field) {
+  const MappingReader fault = field.mapping(keys::fault);
+  Fault result;
+  fault.fill(result);
+  fault.fail_if(result.gpu >= 0 && result.node < 0, "gpu", "the GPU of no node", "node: NUMBER beside it");
+  if (result.gpu >= 0) {
+    fault.refuse({"card", "link", "failed", "bandwidth"}, "beside a GPU",
+                 "another entry of the list for each part; of a GPU its speed");
+    result.share = read_share(fault["speed"], "of its full speed, for example 80 %");
+    return result;
+  }
+  fault.refuse({"speed"}, "the speed of no GPU", "gpu: NUMBER beside it");
+  field.fail_if(fault.has("card") == fault.has("link"),
+                fault.has("card") ? "a card and a link" : "neither a card nor a link", "one of the two");
+  fault.fail_if(result.card >= 0 && result.node < 0, "card", "the card of no node", "node: NUMBER beside it");
+  field.fail_if(result.failed == fault.has("bandwidth"),
+                result.failed ? "failed, and a bandwidth" : "nothing is wrong with it",
+                "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");
+  if (const auto bandwidth = fault.find("bandwidth")) {
+    if (const auto share = percentage(*bandwidth, "more than 0 %, up to 100 %; or failed: true")) {
+      result.share = *share;
+    } else {
+      result.bandwidth = bandwidth->quantity<BytesPerSecond>();
+    }
+  }
+  return result;
 }
 
 Jitter read_jitter(const Field& field) {
   const MappingReader keys = field.mapping(keys::jitter);
   Jitter jitter;
-  for (const auto& [key, spread] : {std::pair("compute", &jitter.compute), std::pair("network", &jitter.network),
-                                    std::pair("node", &jitter.node), std::pair("rack", &jitter.rack)}) {
-    const auto stated = keys.find(key);
-    if (!stated) continue;
-    const NumberAndUnit parts = stated->parse(split_number_and_unit);
-    stated->fail_if(parts.unit != "%" || !(parts.number >= 0.0 && parts.number <= 50.0), "no spread of times",
-                    "a share from 0 % to 50 %, for example 2 %");
-    *spread = parts.number / 100.0;
-  }
-  if (jitter.rack > 0.0) jitter.nodes_per_rack = static_cast<int>(keys["nodes_per_rack"].integer({1, most}));
+  keys.fill(jitter);
+  if (jitter.rack > 0.0) static_cast<void>(keys["nodes_per_rack"]);
   if (const auto throttle = keys.find("throttle")) {
     const MappingReader parts = throttle->mapping(keys::throttle);
     jitter.throttled = read_share(parts["share"], "of the time, for example 1 %");
     jitter.throttled_speed = read_share(parts["speed"], "of a GPU's speed, for example 80 %");
   }
-  jitter.seed = keys.int_or("seed", 1, {0, 1'000'000});
   return jitter;
 }
 
@@ -292,6 +256,54 @@ void require_possible_network(const Cluster& cluster, const Field& field) {
   if (!problem) return;
   throw ScenarioError(position_of_path(field, problem->key), join_path(field.path(), problem->key), problem->text,
                       problem->expected);
+}
+
+namespace {
+
+/// The number of one of `count` things called `word`0, `word`1, …
+int read_number(const Field& field, const std::string& text, std::string_view word, int count) {
+  const auto number = number_behind(text, word);
+  field.fail_if(!number, "unknown place \"{}\"",
+                "gpu<rank>, node<number>, node<number>/cpu<socket> or host of gpu<rank>", field.text());
+  if (*number >= count) {
+    field.fail(fmt::format("{} does not exist", text),
+               count == 1 ? fmt::format("{}0", word) : fmt::format("{0}0 to {0}{1}", word, count - 1));
+  }
+  return *number;
+}
+
+BackgroundFlow::Place read_place(const Field& field, const Cluster& cluster) {
+  using enum BackgroundFlow::Place::Kind;
+  constexpr std::string_view host_of = "host of ";
+  const std::string& text = field.text();
+  if (text.starts_with(host_of)) {
+    return {memory_of_gpu, read_number(field, text.substr(host_of.size()), "gpu", cluster.gpus()), 0};
+  }
+  if (!text.starts_with("node")) return {gpu, read_number(field, text, "gpu", cluster.gpus()), 0};
+  const std::size_t slash = text.find('/');
+  const int node = read_number(field, text.substr(0, slash), "node", cluster.nodes);
+  if (slash == std::string::npos) return {node_memory, node, 0};
+  const auto sockets = std::ranges::count(cluster.node_at(node).vertices, VertexKind::cpu, &NodeVertex::kind);
+  return {node_memory, node, read_number(field, text.substr(slash + 1), "cpu", static_cast<int>(sockets))};
+}
+
+}  // namespace
+
+std::vector<BackgroundFlow> read_background(const Field& field, const Cluster& cluster) {
+  std::vector<BackgroundFlow> flows;
+  for (const Field& entry : field.list()) {
+    const MappingReader keys = entry.mapping(keys::background);
+    BackgroundFlow flow;
+    flow.from = read_place(keys["from"], cluster);
+    flow.to = read_place(keys["to"], cluster);
+    flow.rate = keys.quantity_or("rate", flow.rate);
+    flow.where = keys["to"].where();
+    if (keys["from"].text() == keys["to"].text()) {
+      keys.fail("to", fmt::format("from {0} to {0}", keys["to"].text()), "another place than from");
+    }
+    flows.push_back(flow);
+  }
+  return flows;
 }
 
 }  // namespace foretrain

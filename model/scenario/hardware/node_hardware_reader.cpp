@@ -1,11 +1,5 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-#include <utility>
 
 #include "model/base/text.hpp"
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/read_once.hpp"
 
@@ -32,8 +26,7 @@ NcclVersion read_nccl(const Field& field) {
   return {2, *minor};
 }
 
-Node read_node_document(const YamlNode& document, const Field& written) {
-  const Field field(document, written.path());
+Node read_node_document(const Field& field) {
   const MappingReader node = field.mapping(keys::node);
   if (node.text_or("kind", "node") != "node") node.fail("kind", "this file describes no node", "kind: node");
 
@@ -61,11 +54,12 @@ Node read_node_document(const YamlNode& document, const Field& written) {
 }  // namespace
 
 Node read_node(const Field& written) {
-  const auto read = [&](const Field&) { return read_node_document(resolve_preset(written, Catalogue::node), written); };
+  const auto read = [&](const Field&) {
+    return read_node_document(Field(resolve_preset(written, Catalogue::node), written.path()));
+  };
   if (!written.is_scalar()) return read(written);
   // Of the catalogue, of which nothing is changed: wherever it is named.
-  const YamlNode file = yaml_scalar(catalogue_file(Catalogue::node, written).string(), {});
-  return read_once(Field(file, written.path()), read);
+  return read_once(Field(yaml_scalar(catalogue_file(Catalogue::node, written).string(), {}), written.path()), read);
 }
 
 namespace {
@@ -77,11 +71,8 @@ NodeGroup read_group(const MappingReader& keys, const std::optional<Field>& gene
   group.node = read_node(keys["node"]);
   group.nodes = keys.int_or("nodes", 1, {1, most_nodes});
   group.gpus_per_node = keys.int_or("gpus_per_node", group.node.gpus, {1, most_gpus_per_node});
-  if (group.gpus_per_node > group.node.gpus) {
-    keys.fail("gpus_per_node",
-              fmt::format("{} GPUs, but {} has {}", group.gpus_per_node, group.node.name, group.node.gpus),
-              fmt::format("at most {}", group.node.gpus));
-  }
+  keys.fail_if(group.gpus_per_node > group.node.gpus, "gpus_per_node", "{0} GPUs, but {1} has {2}", "at most {2}",
+               group.gpus_per_node, group.node.name, group.node.gpus);
   group.network = group.node.network;
   for (const std::optional<Field>& network : {general, keys.find("network")}) {
     if (!network) continue;
@@ -117,10 +108,8 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
     nodes += groups.back().nodes;
     gpus += std::int64_t{groups.back().nodes} * groups.back().gpus_per_node;
   }
-  if (nodes > most_nodes || gpus > most_gpus) {
-    cluster.fail(stated ? "groups" : "nodes", fmt::format("{} nodes with {} GPUs", nodes, gpus),
-                 fmt::format("at most {} nodes and {} GPUs", most_nodes, most_gpus));
-  }
+  cluster.fail_if(nodes > most_nodes || gpus > most_gpus, stated ? "groups" : "nodes", "{0} nodes with {1} GPUs",
+                  "at most {2} nodes and {3} GPUs", nodes, gpus, most_nodes, most_gpus);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     groups[i].network.fabric = groups.front().network.fabric;
     if (nodes < 2 || groups[i].network.nics_per_node > 0) continue;
@@ -146,7 +135,9 @@ Cluster read_cluster(const Field& field) {
   if (result.node.gpu.processor) result.nccl = no_nccl;
   if (result.node.nccl) result.nccl = *result.node.nccl;
   if (const auto nccl = cluster.find("nccl")) result.nccl = read_nccl(*nccl);
-  if (const auto faults = cluster.find("faults")) result.faults = read_faults(*faults);
+  if (const auto faults = cluster.find("faults")) {
+    for (const Field& fault : faults->list()) result.faults.push_back(read_fault(fault));
+  }
   if (const auto jitter = cluster.find("jitter")) result.jitter = read_jitter(*jitter);
   require_possible_network(result, field);
   if (const auto price = cluster.find("price")) read_price(*price, field, result);

@@ -1,14 +1,7 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <numeric>
-#include <optional>
-#include <set>
-#include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
@@ -28,10 +21,8 @@ LinkType read_link_type(const std::string& name, const Field& field, FigureLog& 
   const auto stated = type.find("source");
   const Source source = stated ? read_source(*stated)
                                : Source{ConstantKind::assumption, fmt::format("stated in {}", field.where().text())};
-  for (const char* key : {"bandwidth", "latency", "collective_efficiency", "gpu_bandwidth"}) {
-    if (const auto figure = type.find(key))
-      log.add(Field(figure->node(), fmt::format("links.{}.{}", name, key)), source);
-  }
+  log.add(Field(field.node(), "links." + name).mapping(keys::link_type),
+          {"bandwidth", "latency", "collective_efficiency", "gpu_bandwidth"}, source);
   return result;
 }
 
@@ -41,8 +32,8 @@ LinkType find_link_type(const Field& name, const std::optional<Field>& own, Figu
   if (own) tables.insert(tables.begin(), *own);
   std::vector<std::string> known;
   for (const Field& types : tables) {
-    if (!types.is_mapping())
-      types.fail("link types are no mapping", "{ name: { kind: pcie, bandwidth: …, latency: … } }");
+    types.fail_if(!types.is_mapping(), "link types are no mapping",
+                  "{ name: { kind: pcie, bandwidth: …, latency: … } }");
     if (const auto type = types.find(name.text())) return read_link_type(name.text(), *type, log);
     for (const YamlEntry& entry : types.node().entries) known.push_back(entry.key);
   }
@@ -53,28 +44,22 @@ LinkType find_link_type(const Field& name, const std::optional<Field>& own, Figu
                          fmt::format("one of {}, or an entry in link_types", or_list(known, 40))));
 }
 
-/// Index of a link type in the node, added when it is new.
-int link_type_index(const Field& name, const std::optional<Field>& own, Node& node, FigureLog& log) {
-  for (std::size_t i = 0; i < node.link_types.size(); ++i) {
-    if (node.link_types[i].name == name.text()) return static_cast<int>(i);
-  }
-  node.link_types.push_back(find_link_type(name, own, log));
-  return static_cast<int>(node.link_types.size()) - 1;
+/// The place of what has the name; of what `make` makes where none has, at the end.
+template <typename T>
+int place_of(std::vector<T>& all, const std::string& name, const auto& make) {
+  const auto known = std::ranges::find(all, name, &T::name);
+  if (known == all.end()) all.push_back(make());
+  return static_cast<int>(std::ranges::find(all, name, &T::name) - all.begin());
 }
 
 /// The kind of a vertex follows from its name.
 VertexKind vertex_kind(const std::string& name, const Field& field, const Node& node) {
-  if (const auto gpu = number_behind(name, "gpu")) {
-    if (*gpu >= node.gpus) {
-      field.fail(fmt::format("{} does not exist", name), fmt::format("gpu0 to gpu{}", node.gpus - 1));
-    }
-    return VertexKind::gpu;
-  }
-  if (const auto cpu = number_behind(name, "cpu")) {
-    if (*cpu >= node.cpu.sockets) {
-      field.fail(fmt::format("{} does not exist", name), fmt::format("cpu0 to cpu{}", node.cpu.sockets - 1));
-    }
-    return VertexKind::cpu;
+  using Numbered = std::tuple<const char*, int, VertexKind>;
+  for (const auto& [word, count, kind] :
+       {Numbered("gpu", node.gpus, VertexKind::gpu), Numbered("cpu", node.cpu.sockets, VertexKind::cpu)}) {
+    const auto number = number_behind(name, word);
+    field.fail_if(number && *number >= count, "{0} does not exist", "{1}0 to {1}{2}", name, word, count - 1);
+    if (number) return kind;
   }
   if (name.starts_with("nvswitch")) return VertexKind::nvswitch;
   if (name.starts_with("plx") || name.starts_with("pcie")) return VertexKind::pcie_switch;
@@ -84,11 +69,7 @@ VertexKind vertex_kind(const std::string& name, const Field& field, const Node& 
 
 int vertex_index(const std::string& name, const Field& field, Node& node) {
   const VertexKind kind = vertex_kind(name, field, node);
-  for (std::size_t i = 0; i < node.vertices.size(); ++i) {
-    if (node.vertices[i].name == name) return static_cast<int>(i);
-  }
-  node.vertices.push_back({name, kind});
-  return static_cast<int>(node.vertices.size()) - 1;
+  return place_of(node.vertices, name, [&] { return NodeVertex{name, kind}; });
 }
 
 /// "gpu0..gpu7" → gpu0, gpu1, …, gpu7; a single name stands for itself.
@@ -100,9 +81,8 @@ std::vector<std::string> expand_range(const Field& field) {
   const std::size_t digits = first_name.find_first_of("0123456789");
   const std::string prefix = first_name.substr(0, digits);
   const auto first = number_behind(first_name, prefix), last = number_behind(last_name, prefix);
-  if (prefix.empty() || !first || !last || *last < *first || *last - *first > 1024) {
-    field.fail(fmt::format("\"{}\" is no range", text), "a range such as gpu0..gpu7");
-  }
+  field.fail_if(prefix.empty() || !first || !last || *last < *first || *last - *first > 1024, "\"{}\" is no range",
+                "a range such as gpu0..gpu7", text);
   std::vector<std::string> names;
   for (int i = *first; i <= *last; ++i) names.push_back(fmt::format("{}{}", prefix, i));
   return names;
@@ -115,13 +95,13 @@ void read_link(const Field& field, const std::optional<Field>& own, Node& node, 
   if (ends.size() != 2) link.fail("between", fmt::format("{} ends", ends.size()), "two ends: [gpu0, plx0]");
   std::vector<std::string> left = expand_range(ends[0]), right = expand_range(ends[1]);
   const std::size_t pairs = std::max(left.size(), right.size());
-  if (left.size() != right.size() && left.size() != 1 && right.size() != 1) {
-    link.fail("between", fmt::format("ranges of {} and {} parts", left.size(), right.size()),
-              "ranges of equal length, or one part at one end");
-  }
+  link.fail_if(left.size() != right.size() && left.size() != 1 && right.size() != 1, "between",
+               "ranges of {} and {} parts", "ranges of equal length, or one part at one end", left.size(),
+               right.size());
   left.resize(pairs, left.front());
   right.resize(pairs, right.front());
-  const int type = link_type_index(link["link"], own, node, log);
+  const Field name = link["link"];
+  const int type = place_of(node.link_types, name.text(), [&] { return find_link_type(name, own, log); });
   const int count = link.int_or("count", 1, {1, 1024});
   for (std::size_t i = 0; i < pairs; ++i) {
     const int a = vertex_index(left[i], ends[0], node);
@@ -153,72 +133,54 @@ class WiringCheck {
 
   void run() {
     for (std::size_t i = 0; i < node_.links.size(); ++i) {
-      check_kind(i);
-      check_twice(i);
-      if (type(i).kind != LinkKind::pcie) continue;
-      check_ring(i);
-      check_lanes(i);
+      const NodeLink& link = node_.links[i];
+      const Link one{link, node_.vertices[at_index(link.a)], node_.vertices[at_index(link.b)],
+                     node_.link_types[at_index(link.type)], links_[i]};
+      check_kind(one);
+      const auto [a, b] = std::minmax(link.a, link.b);
+      one.at("between").fail_if(!known_.emplace(a, b, link.type).second, "{} and {} are linked by {} already",
+                                "count: how many links there are, in one entry", one.a.name, one.b.name, one.type.name);
+      if (one.type.kind != LinkKind::pcie) continue;
+      check_ring(one);
+      check_lanes(one);
     }
   }
 
  private:
-  [[nodiscard]] const NodeVertex& end_a(std::size_t link) const {
-    return node_.vertices[at_index(node_.links[link].a)];
-  }
-  [[nodiscard]] const NodeVertex& end_b(std::size_t link) const {
-    return node_.vertices[at_index(node_.links[link].b)];
-  }
-  [[nodiscard]] const LinkType& type(std::size_t link) const {
-    return node_.link_types[at_index(node_.links[link].type)];
-  }
-  [[nodiscard]] bool has_end(std::size_t link, VertexKind kind) const {
-    return end_a(link).kind == kind || end_b(link).kind == kind;
-  }
-  [[nodiscard]] bool joins(std::size_t link, VertexKind kind) const {
-    return end_a(link).kind == kind && end_b(link).kind == kind;
-  }
-  [[noreturn]] void fail(std::size_t link, const char* key, std::string got, std::string expected) const {
-    links_[link].find(key).value_or(links_[link]).fail(std::move(got), std::move(expected));
-  }
+  struct Link {
+    const NodeLink& link;
+    const NodeVertex &a, &b;
+    const LinkType& type;
+    const Field& stated;
+
+    [[nodiscard]] bool has_end(VertexKind kind) const { return a.kind == kind || b.kind == kind; }
+    [[nodiscard]] bool joins(VertexKind kind) const { return a.kind == kind && b.kind == kind; }
+    [[nodiscard]] Field at(const char* key) const { return stated.find(key).value_or(stated); }
+  };
 
   /// NVLink does not end in PCIe switches, nor PCIe in NVSwitches or between two GPUs, nor a link of sockets in a GPU.
-  void check_kind(std::size_t link) const {
-    const LinkKind kind = type(link).kind;
+  static void check_kind(const Link& one) {
+    const LinkKind kind = one.type.kind;
     const bool nvlink = kind == LinkKind::nvlink || kind == LinkKind::nvswitch;
     const auto refuse_if = [&](bool wrong, const char* right) {
-      if (!wrong) return;
-      fail(link, "link", fmt::format("{} between {} and {}", type(link).name, end_a(link).name, end_b(link).name),
-           right);
+      one.at("link").fail_if(wrong, "{} between {} and {}", "{3}", one.type.name, one.a.name, one.b.name, right);
     };
-    refuse_if(has_end(link, VertexKind::nvswitch) && !nvlink, "a link of kind nvlink, such as nvlink4");
-    refuse_if(has_end(link, VertexKind::pcie_switch) && kind != LinkKind::pcie,
-              "a link of kind pcie, such as pcie5-x16");
-    refuse_if(joins(link, VertexKind::gpu) && !nvlink,
+    refuse_if(one.has_end(VertexKind::nvswitch) && !nvlink, "a link of kind nvlink, such as nvlink4");
+    refuse_if(one.has_end(VertexKind::pcie_switch) && kind != LinkKind::pcie, "a link of kind pcie, such as pcie5-x16");
+    refuse_if(one.joins(VertexKind::gpu) && !nvlink,
               "a link of kind nvlink, or a PCIe switch between them: [gpu0..gpu1, plx0]");
-    refuse_if(has_end(link, VertexKind::gpu) && kind == LinkKind::socket,
+    refuse_if(one.has_end(VertexKind::gpu) && kind == LinkKind::socket,
               "a link of kind pcie or nvlink: socket links join processors");
   }
 
-  void check_twice(std::size_t link) {
-    const NodeLink& own = node_.links[link];
-    const auto [a, b] = std::minmax(own.a, own.b);
-    if (known_.emplace(a, b, own.type).second) return;
-    fail(link, "between",
-         fmt::format("{} and {} are linked by {} already", end_a(link).name, end_b(link).name, type(link).name),
-         "count: how many links there are, in one entry");
-  }
-
   /// PCIe is a tree, but for sockets and what nothing but sockets hangs on.
-  void check_ring(std::size_t link) {
-    const NodeLink& own = node_.links[link];
+  void check_ring(const Link& one) {
     const auto joins_sockets = [&](int part) { return part >= node_.gpus && sockets_alone(node_, part) > 0; };
-    if (joins(link, VertexKind::cpu) || joins_sockets(own.a) || joins_sockets(own.b)) return;
-    const int a = root_of(own.a), b = root_of(own.b);
-    if (a == b) {
-      fail(link, "between",
-           fmt::format("{} and {} are joined already: PCIe in a ring", end_a(link).name, end_b(link).name),
-           "a tree, in which one way leads from each GPU and switch to its processor");
-    }
+    if (one.joins(VertexKind::cpu) || joins_sockets(one.link.a) || joins_sockets(one.link.b)) return;
+    const int a = root_of(one.link.a), b = root_of(one.link.b);
+    one.at("between").fail_if(a == b, "{} and {} are joined already: PCIe in a ring",
+                              "a tree, in which one way leads from each GPU and switch to its processor", one.a.name,
+                              one.b.name);
     joined_[at_index(a)] = b;
   }
   [[nodiscard]] int root_of(int vertex) const {
@@ -227,15 +189,13 @@ class WiringCheck {
   }
 
   /// Of one link alone: what virtual machines say of their sockets is no sum of lanes. Its type's name ends in "-x16".
-  void check_lanes(std::size_t link) const {
+  static void check_lanes(const Link& one) {
     constexpr int most = 136;  // Intel Xeon 6 (R1S) has most of all processors of 2025: of PCIe 5
-    const std::string& name = type(link).name;
-    const std::size_t at = name.rfind("-x");
+    const std::size_t at = one.type.name.rfind("-x");
     if (at == std::string::npos) return;
-    const int lanes = number_behind(name.substr(at), "-x").value_or(0) * node_.links[link].count;
-    if (lanes <= most) return;
-    fail(link, "count", fmt::format("{} lanes of PCIe between {} and {}", lanes, end_a(link).name, end_b(link).name),
-         fmt::format("at most {}, as processors have", most));
+    const int lanes = number_behind(one.type.name.substr(at), "-x").value_or(0) * one.link.count;
+    one.at("count").fail_if(lanes > most, "{} lanes of PCIe between {} and {}", "at most {3}, as processors have",
+                            lanes, one.a.name, one.b.name, most);
   }
 
   const Node& node_;
@@ -285,9 +245,8 @@ void read_nic_attachment(const Field& nics, const std::optional<Field>& own, Nod
       node.nic_attachment.push_back(vertex_index(name, place, node));
       if (node.vertices.size() > known) place.fail(fmt::format("{} is in no link", name), "a part of the wiring");
       const VertexKind kind = node.vertices[static_cast<std::size_t>(node.nic_attachment.back())].kind;
-      if (kind != VertexKind::cpu && kind != VertexKind::pcie_switch) {
-        place.fail(fmt::format("a network card hangs on {}", name), "a PCIe switch or a processor: plx0, cpu0");
-      }
+      place.fail_if(kind != VertexKind::cpu && kind != VertexKind::pcie_switch, "a network card hangs on {}",
+                    "a PCIe switch or a processor: plx0, cpu0", name);
     }
   }
   if (node.nic_attachment.empty()) attachment.fail("attached_to", "no part", "the parts that network cards hang on");

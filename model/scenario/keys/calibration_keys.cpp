@@ -29,7 +29,7 @@ constexpr Key constant_keys[] = {
 
 constexpr IntegerRange measured_size{1, 1'000'000'000};
 constexpr Key measured_matmul_keys[] = {
-    {"gpu", text, "needed", "The GPU's name in the catalogue."},
+    needed<&MeasuredMatmul::gpu>("The GPU's name in the catalogue."),
     needed<&MeasuredMatmul::precision>("The format of the operands."),
     needed<&MeasuredMatmul::m>("Rows of A and of the result.", {.range = measured_size}),
     needed<&MeasuredMatmul::n>("Columns of B and of the result.", {.range = measured_size}),
@@ -75,7 +75,7 @@ constexpr Key covariance_keys[] = {
 };
 
 constexpr Key measured_gpu_keys[] = {
-    {"name", text, "needed", "Its name in the catalogue."},
+    needed<&CalibratedGpu::name>("Its name in the catalogue."),
     {"device", text, "", "Name by the driver; not read."},
     needed<&CalibratedGpu::compute_capability>("CUDA's number of its generation.", {.zero = Zero::refused}),
     member<&CalibratedGpu::memory_latency>("ns", "the catalogue's", "As measured."),

@@ -1,16 +1,11 @@
 #include "model/scenario/keys/key_tree.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
-#include "model/base/units.hpp"
 #include "model/scenario/keys/member.hpp"
 
 namespace foretrain::keys {
@@ -44,17 +39,9 @@ std::string condition_of(const Mapping& mapping, const Variant& variant) {
 
 /// What a form adds to the path of a key below it.
 std::string path_below(const std::string& path, const Form& form) {
-  switch (form.shape) {
-    case Form::Shape::list:
-    case Form::Shape::list_of_lists:
-      return path + "[]";
-    case Form::Shape::by_name:
-      return path + ".NAME";
-    case Form::Shape::one:
-    case Form::Shape::one_or_list:
-      break;
-  }
-  return path;
+  using enum Form::Shape;
+  if (form.shape == by_name) return path + ".NAME";
+  return form.shape == list || form.shape == list_of_lists ? path + "[]" : path;
 }
 
 /// `preset`, which stands beside any keys of what the catalogue has, and `hf` of models.
@@ -79,28 +66,19 @@ class Walk {
   }
 
  private:
-  struct Step {
-    const Mapping* mapping;
-    std::string path;
-  };
-
   /// Where each mapping is told: at the shortest of its paths.
   void find_first_places(const FileKind& file) {
-    std::deque<Step> next;
-    for (const Mapping* table : file.tables) next.push_back({table, ""});
-    while (!next.empty()) {
-      const Step step = std::move(next.front());
-      next.pop_front();
-      if (!first_.emplace(step.mapping, step.path).second) continue;
-      const auto add = [&](const Mapping& mapping) {
-        for (const Key& key : mapping.keys) {
-          for (const Form& form : key.value.forms()) {
-            if (form.mapping != nullptr) next.push_back({form.mapping, path_below(joined(step.path, key), form)});
-          }
+    std::deque<std::pair<const Mapping*, std::string>> next;
+    for (const Mapping* table : file.tables) next.emplace_back(table, "");
+    for (; !next.empty(); next.pop_front()) {
+      const auto [mapping, path] = next.front();
+      if (!first_.emplace(mapping, path).second) continue;
+      for (const Key& key : mapping->keys) {
+        for (const Form& form : key.value.forms()) {
+          if (form.mapping != nullptr) next.emplace_back(form.mapping, path_below(joined(path, key), form));
         }
-      };
-      add(*step.mapping);
-      for (const Variant& variant : step.mapping->variants) next.push_back({variant.keys, step.path});
+      }
+      for (const Variant& variant : mapping->variants) next.emplace_back(variant.keys, path);
     }
   }
 
@@ -149,10 +127,8 @@ std::string describe(const Form& form) {
       return "true or false";
     case Form::Kind::word:
       return or_list({form.words.begin(), form.words.end()}, form.words.size());
-    case Form::Kind::quantity: {
-      const UnitFamily family = family_of(form.unit);
-      return fmt::format("{} ({})", family.what, form.unit);
-    }
+    case Form::Kind::quantity:
+      return fmt::format("{} ({})", family_of(form.unit).what, form.unit);
     case Form::Kind::text:
       return "a string";
     case Form::Kind::mapping:
@@ -165,19 +141,13 @@ std::string describe(const Form& form) {
 
 /// The same of several forms that have the same shape.
 std::string in_shape(std::string text, Form::Shape shape) {
-  switch (shape) {
-    case Form::Shape::list:
-      return fmt::format("a list, each {}", text);
-    case Form::Shape::one_or_list:
-      return fmt::format("{}, or a list of such", text);
-    case Form::Shape::list_of_lists:
-      return fmt::format("a list of lists, each {}", text);
-    case Form::Shape::by_name:
-      return fmt::format("names, each with {}", text);
-    case Form::Shape::one:
-      break;
-  }
-  return text;
+  using enum Form::Shape;
+  if (shape == one) return text;
+  if (shape == one_or_list) return text + ", or a list of such";
+  return (shape == list            ? "a list, each "
+          : shape == list_of_lists ? "a list of lists, each "
+                                   : "names, each with ") +
+         text;
 }
 
 /// Whether a text may be the key's value in this form. Of texts and names only their readers know which there are:
@@ -194,20 +164,17 @@ bool is_of(const std::string& text, const Form& form, const Key& key) {
       case Form::Kind::flag:
         return parse_flag(text) || true;
       case Form::Kind::word:
-        return std::ranges::find(form.words, text) != form.words.end();
-      case Form::Kind::quantity: {
-        const std::vector<std::string> units = family_of(form.unit).units;
-        return std::ranges::find(units, split_number_and_unit(text).unit) != units.end();
-      }
+        return std::ranges::count(form.words, text) > 0;
+      case Form::Kind::quantity:
+        return std::ranges::count(family_of(form.unit).units, split_number_and_unit(text).unit) > 0;
       case Form::Kind::name:
         return text != "none" && !key.needed() && text.find(' ') == std::string::npos;
       case Form::Kind::text:
         return key.member.set != nullptr && !text.empty() && text.find(' ') == std::string::npos;
       case Form::Kind::mapping:
-        break;
+        return false;
     }
   } catch (const UnitError&) {
-    return false;
   }
   return false;
 }
@@ -283,16 +250,12 @@ std::vector<std::string> dotted_keys() {
 
 std::vector<std::string> words_of(std::string_view dotted_key) {
   std::vector<std::string> words;
-  const auto add = [&](std::string_view word) {
-    if (std::ranges::find(words, word) == words.end()) words.emplace_back(word);
-  };
+  static constexpr std::string_view of_flags[] = {"true", "false"};
   for (const Place& place : places(files().front(), Repeats::told)) {
     if (place.path != dotted_key) continue;
     for (const Form& form : place.key->value.forms()) {
-      for (const std::string_view word : form.words) add(word);
-      if (form.kind == Form::Kind::flag) {
-        add("true");
-        add("false");
+      for (const std::string_view word : form.kind == Form::Kind::flag ? std::span(of_flags) : form.words) {
+        if (std::ranges::find(words, word) == words.end()) words.emplace_back(word);
       }
     }
   }
@@ -384,16 +347,16 @@ double parse_share_below(std::string_view text, std::string_view what, std::stri
 }
 
 std::optional<std::string_view> our_name(std::string_view foreign) {
-  struct ForeignName {
-    std::string_view theirs, ours;
+  struct ForeignNames {
+    std::string_view ours, theirs;
   };
-  static constexpr ForeignName all[] = {
-#define FOREIGN(theirs, ours) {theirs, ours},
+  static constexpr ForeignNames all[] = {
+#define FOREIGN(ours, theirs) {ours, theirs},
 #include "model/scenario/keys/foreign_names.def"
   };
   std::string word = to_lower(foreign);
   std::ranges::replace(word, '-', '_');
-  const auto* const found = std::ranges::find(all, word, &ForeignName::theirs);
+  const auto* const found = std::ranges::find_if(all, [&](const auto& row) { return has_word(row.theirs, word); });
   return found == std::end(all) ? std::nullopt : std::optional(found->ours);
 }
 
@@ -403,8 +366,8 @@ std::span<const AcceptedName> accepted_names() {
     return AcceptedName{theirs, ours.substr(0, dot), ours.substr(dot + 1)};
   };
   static constexpr AcceptedName all[] = {
-#define FOREIGN(theirs, ours)
-#define ACCEPTED(theirs, ours) accepted(theirs, ours),
+#define FOREIGN(ours, theirs)
+#define ACCEPTED(ours, theirs) accepted(theirs, ours),
 #include "model/scenario/keys/foreign_names.def"
   };
   return all;
@@ -412,7 +375,7 @@ std::span<const AcceptedName> accepted_names() {
 
 std::span<const AcceptedValue> accepted_values() {
   static constexpr AcceptedValue all[] = {
-#define FOREIGN(theirs, ours)
+#define FOREIGN(ours, theirs)
 #define ACCEPTED_VALUE(key, theirs, ours) {key, theirs, ours},
 #include "model/scenario/keys/foreign_names.def"
   };

@@ -38,8 +38,10 @@ template <typename T>
 constexpr Value value_for() {
   if constexpr (std::is_same_v<T, bool>) return flag;
   if constexpr (std::is_enum_v<T>) return word<T>;
+  if constexpr (std::is_same_v<T, std::string>) return text;
   if constexpr (std::is_integral_v<T>) return whole;
-  if constexpr (std::is_class_v<T>) throw std::logic_error("the row of a quantity names its unit");
+  if constexpr (std::is_class_v<T> && !std::is_same_v<T, std::string>)
+    throw std::logic_error("the row of a quantity names its unit");
   return number;
 }
 
@@ -60,7 +62,9 @@ constexpr bool refuses_zero(const Key& key) {
 template <typename T>
 T parsed(std::string_view text, const Key& key) {
   constexpr bool is_number = std::is_same_v<T, double>;
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return std::string(text);
+  } else if constexpr (std::is_same_v<T, bool>) {
     return words_of(key).empty() ? parse_flag(text) : parse_word(text, words_of(key)) == 1;
   } else if constexpr (std::is_enum_v<T>) {
     return *value_of<T>(words_of(key)[parse_word(text, words_of(key))]);
@@ -82,7 +86,9 @@ T parsed(std::string_view text, const Key& key) {
 /// A value as a file says it; empty where a file could not, for it stands for nothing: that there is no limit, say.
 template <typename T>
 std::string written(const T& value, const Key& key) {
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, bool>) {
     return std::string(words_of(key).empty() ? (value ? "true" : "false") : words_of(key)[value ? 1 : 0]);
   } else if constexpr (std::is_enum_v<T>) {
     return std::string(foretrain::name(value));

@@ -1,14 +1,11 @@
 // Operators stated by their shapes: on a GPU, on a processor, or on a disk, alone and in lists of tasks.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <string_view>
 
 #include "model/cost/launches.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/host_operators.hpp"
 #include "model/workload/operator_alone.hpp"
+#include "model/workload/stated_operators.hpp"
 #include "model/workload/training.hpp"
 
 namespace foretrain::keys {
@@ -152,69 +149,78 @@ constexpr Key lengths_keys[] = {
     {"longest", whole, "unlimited", "No sequence is longer."},
 };
 
+constexpr IntegerRange any_count{1, 1'000'000'000'000}, some_operands{0, 1000};
 constexpr Key elementwise_keys[] = {
-    {"elements", whole, "needed", "Elements of an operand."},
-    {"inputs", whole, "1", "Operands that are read."},
-    {"outputs", whole, "1", "Results that are written."},
-    {"flops_per_element", number, "1", "Operations for each element."},
-    {"precision", a_precision, "fp32", "The format of the operands."},
+    needed<&ElementwiseShape::elements>("Elements of an operand.", {.range = any_count}),
+    member<&ElementwiseShape::inputs>("Operands that are read.", {.range = some_operands}),
+    member<&ElementwiseShape::outputs>("Results that are written.", {.range = some_operands}),
+    member<&ElementwiseShape::flops_per_element>("Operations for each element."),
+    member<&ElementwiseShape::precision>("The format of the operands."),
 };
 
 constexpr Key copy_keys[] = {
     {"size", quantity("MB"), "needed", "Bytes copied within GPU memory."},
 };
 
+/// Of a shape: whether it is the gradient, and the format of the operands.
+template <typename Shape>
+constexpr Key pass_of = member<&Shape::backward>("The operator itself, or its gradient.",
+                                                 {.name = "pass", .value = a_pass});
+template <typename Shape>
+constexpr Key format_of = member<&Shape::precision>("The format of the operands.");
+
 constexpr Key rows_keys[] = {
-    {"rows", whole, "needed", "Rows: tokens, say."},
-    {"columns", whole, "needed", "Elements of a row."},
-    {"pass", a_pass, "forward", "The operator itself, or its gradient."},
-    {"precision", a_precision, "fp32", "The format of the operands."},
+    needed<&RowsShape::rows>("Rows: tokens, say.", {.range = any_size}),
+    needed<&RowsShape::columns>("Elements of a row.", {.range = any_size}),
+    pass_of<RowsShape>,
+    format_of<RowsShape>,
 };
 
 constexpr Key batch_norm_keys[] = {
-    {"batch", whole, "needed", "Images."},
-    {"channels", whole, "needed", "Channels."},
-    {"height", whole, "needed", "Height of a channel."},
-    {"width", whole, "needed", "Width of a channel."},
-    {"pass", a_pass, "forward", "The operator itself, or its gradient."},
-    {"precision", a_precision, "fp32", "The format of the operands."},
+    needed<&BatchNormShape::batch>("Images.", {.range = any_size}),
+    needed<&BatchNormShape::channels>("Channels.", {.range = any_size}),
+    needed<&BatchNormShape::height>("Height of a channel.", {.range = any_size}),
+    needed<&BatchNormShape::width>("Width of a channel.", {.range = any_size}),
+    pass_of<BatchNormShape>,
+    format_of<BatchNormShape>,
 };
 
 constexpr Key pooling_keys[] = {
-    {"batch", whole, "needed", "Images."},
-    {"channels", whole, "needed", "Channels."},
-    {"height", whole, "needed", "Height of the input."},
-    {"width", whole, "needed", "Width of the input."},
-    {"kernel", whole, "needed", "Side of a window."},
-    {"stride", whole, "kernel", "Pixels from one window to the next."},
-    {"pad", whole, "0", "Pixels around the input."},
-    {"function", one_of<"average", "max">, "max", "Pooling function."},
-    {"pass", a_pass, "forward", "The operator itself, or its gradient."},
-    {"precision", a_precision, "fp32", "The format of the operands."},
+    needed<&PoolingShape::batch>("Images.", {.range = any_size}),
+    needed<&PoolingShape::channels>("Channels.", {.range = any_size}),
+    needed<&PoolingShape::height>("Height of the input.", {.range = any_size}),
+    needed<&PoolingShape::width>("Width of the input.", {.range = any_size}),
+    needed<&PoolingShape::kernel>("Side of a window.", {.range = {1, 10'000}}),
+    member<&PoolingShape::stride>("Pixels from one window to the next.", {.usual = "kernel", .range = {1, 10'000}}),
+    member<&PoolingShape::pad>("Pixels around the input.", {.range = {0, 10'000}}),
+    member<&PoolingShape::maximum>("Pooling function.", {.name = "function", .value = one_of<"average", "max">}),
+    pass_of<PoolingShape>,
+    format_of<PoolingShape>,
 };
 
 constexpr Key embedding_keys[] = {
-    {"tokens", whole, "needed", "Rows that are looked up."},
-    {"width", whole, "needed", "Elements of a row."},
-    {"vocabulary", whole, "needed", "Rows of the table."},
-    {"pass", a_pass, "forward", "The operator itself, or its gradient."},
-    {"precision", a_precision, "fp32", "The format of the operands."},
+    needed<&EmbeddingShape::tokens>("Rows that are looked up.", {.range = any_size}),
+    needed<&EmbeddingShape::width>("Elements of a row.", {.range = any_size}),
+    needed<&EmbeddingShape::vocabulary>("Rows of the table.", {.range = any_size}),
+    pass_of<EmbeddingShape>,
+    format_of<EmbeddingShape>,
 };
 
 constexpr std::array update_rules = {Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::adamw};
+constexpr IntegerRange some_tensors{1, 10'000'000};
 constexpr Key optimizer_keys[] = {
-    {"parameters", whole, "needed", "Parameters that are updated."},
+    needed<&UpdateShape::parameters>("Parameters that are updated.", {.range = any_count}),
     {"algorithm", word_among<update_rules>, "adamw", "The optimizer."},
-    {"tensors", whole, "1", "Tensors that the parameters are in."},
-    {"fused", flag, "true", "Fused optimizer: one kernel updates all tensors."},
-    {"precision", a_precision, "fp32", "The format of a second copy of the weights; fp32: none."},
+    member<&UpdateShape::tensors>("Tensors that the parameters are in.", {.range = some_tensors}),
+    member<&UpdateShape::fused>("Fused optimizer: one kernel updates all tensors."),
+    member<&UpdateShape::precision>("The format of a second copy of the weights; fp32: none."),
 };
 
 constexpr Key gradient_clipping_keys[] = {
-    {"parameters", whole, "needed", "Parameters whose gradients are clipped."},
-    {"tensors", whole, "1", "Tensors that they are in."},
-    {"fused", flag, "true", "Fused kernels over all tensors."},
-    {"precision", a_precision, "fp32", "The format of the gradients."},
+    needed<&UpdateShape::parameters>("Parameters whose gradients are clipped.", {.range = any_count}),
+    member<&UpdateShape::tensors>("Tensors that they are in.", {.range = some_tensors}),
+    member<&UpdateShape::fused>("Fused kernels over all tensors."),
+    member<&UpdateShape::precision>("The format of the gradients."),
 };
 
 constexpr Key memory_access_keys[] = {

@@ -1,15 +1,11 @@
 // Plans: how a training is spread over GPUs, and how its gradients are synchronised.
-#include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 
 #include "model/base/text.hpp"
-#include "model/parallelism/plan.hpp"
 #include "model/scenario/keys/conditions.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
-#include "model/workload/training.hpp"
 
 namespace foretrain::keys {
 
@@ -49,11 +45,9 @@ void parse_bucket(Sync& sync, std::string_view text) {
 std::string compressions() {
   std::vector<std::string> written;
   for (const std::string_view word : names_of<Compression::Kind>) {
+    using enum Compression::Number;
     const Compression::Number number = Compression::number_of(*value_of<Compression::Kind>(word));
-    const std::string_view example = number == Compression::Number::rank    ? "(4)"
-                                     : number == Compression::Number::share ? "(1 %)"
-                                                                            : "";
-    written.push_back(fmt::format("{}{}", word, example));
+    written.push_back(std::string(word) + (number == rank ? "(4)" : number == share ? "(1 %)" : ""));
   }
   return or_list(written, written.size());
 }

@@ -16,9 +16,10 @@ constexpr Key failures_keys[] = {
     {"link", time_between_failures, "never", "Failures of a NIC's cable."},
     {"switch", time_between_failures, "never", "The same of a switch at the fabric's edge, which stops all."},
     {"software", time_between_failures, "never", "Software failures of a node, restarted in place."},
-    {"switches", whole, "as the fabric has", "Number of switches."},
+    member<&Failures::switches>("Number of switches.", {.usual = "as the fabric has", .range = {1, 1'000'000}}),
     {"stragglers", mapping(stragglers), "none", "GPUs that become slow and hold up all others."},
-    {"seed", whole, "1", "Random seed: the same seed gives the same prediction."},
+    member<&Failures::seed>("Random seed: the same seed gives the same prediction.",
+                            {.usual = "1", .range = {0, 1'000'000}}),
     {"source", mapping(source), "", "Source of the values.", "Entries of failures.yaml."},
 };
 

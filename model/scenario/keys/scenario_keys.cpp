@@ -93,24 +93,38 @@ constexpr Key transport_keys[] = {
     member<&Transport::flow_limit>("Gbit/s", "unlimited", "Bandwidth limit per TCP connection."),
 };
 
+constexpr IntegerRange up_to_a_million{0, 1'000'000};
 constexpr Key fault_keys[] = {
-    {"node", whole, "", "Node index, from 0.", "Needed with gpu and card."},
-    {"gpu", whole, "", "Slow GPU of that node.", "With speed; not with keys of NICs and links."},
+    member<&Fault::node>("Node index, from 0.", {.together = "Needed with gpu and card.", .range = up_to_a_million}),
+    member<&Fault::gpu>("Slow GPU of that node.",
+                        {.together = "With speed; not with keys of NICs and links.", .range = up_to_a_million}),
     {"speed", quantity("%"), "needed with gpu", "Remaining GPU speed."},
-    {"card", whole, "", "NIC of that node.", "Instead of link."},
-    {"link", text, "", "Link of the fabric, by name.", "Instead of card."},
-    {"failed", flag, "false", "NIC or link has failed.", "Instead of bandwidth."},
+    member<&Fault::card>("NIC of that node.", {.together = "Instead of link.", .range = up_to_a_million}),
+    member<&Fault::link>("Link of the fabric, by name.", {.together = "Instead of card."}),
+    member<&Fault::failed>("NIC or link has failed.", {.together = "Instead of bandwidth."}),
     {"bandwidth", quantity("Gbit/s") | quantity("%"), "", "Remaining bandwidth of the NIC or link."},
 };
 
+template <double Jitter::*spread>
+void put_spread_of_times(Jitter& jitter, std::string_view text) {
+  const NumberAndUnit parts = split_number_and_unit(text);
+  jitter.*spread = parts.number / 100.0;
+  if (parts.unit == "%" && parts.number <= 50.0) return;
+  throw UnitError("no spread of times", "a share from 0 % to 50 %, for example 2 %");
+}
 constexpr Key jitter_keys[] = {
-    {"compute", quantity("%"), "0 %", "Standard deviation of compute times, relative to the mean."},
-    {"network", quantity("%"), "0 %", "Standard deviation of message times, relative to the mean."},
-    {"node", quantity("%"), "0 %", "Standard deviation of a compute factor per node."},
-    {"rack", quantity("%"), "0 %", "Standard deviation of a compute factor per rack.", "With nodes_per_rack."},
-    {"nodes_per_rack", whole, "needed with rack", "Nodes per rack, in index order."},
+    parsed_by<put_spread_of_times<&Jitter::compute>>(
+        {"compute", quantity("%"), "0 %", "Standard deviation of compute times, relative to the mean."}),
+    parsed_by<put_spread_of_times<&Jitter::network>>(
+        {"network", quantity("%"), "0 %", "Standard deviation of message times, relative to the mean."}),
+    parsed_by<put_spread_of_times<&Jitter::node>>(
+        {"node", quantity("%"), "0 %", "Standard deviation of a compute factor per node."}),
+    parsed_by<put_spread_of_times<&Jitter::rack>>(
+        {"rack", quantity("%"), "0 %", "Standard deviation of a compute factor per rack.", "With nodes_per_rack."}),
+    member<&Jitter::nodes_per_rack>("Nodes per rack, in index order.",
+                                    {.usual = "needed with rack", .range = {1, 1'000'000}}),
     {"throttle", mapping(throttle), "none", "GPUs throttled by heat or power for whole steps."},
-    {"seed", whole, "1", "Random seed: the same seed gives the same prediction."},
+    member<&Jitter::seed>("Random seed: the same seed gives the same prediction.", {.range = up_to_a_million}),
 };
 
 constexpr Key throttle_keys[] = {

@@ -1,13 +1,11 @@
 // Workloads: a training, its data, or a collective alone.
 #include "model/collectives/operation.hpp"
 #include "model/cost/storage.hpp"
-#include "model/parallelism/plan.hpp"
 #include "model/scenario/keys/conditions.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/data_loader.hpp"
 #include "model/workload/model.hpp"
-#include "model/workload/training.hpp"
 
 namespace foretrain::keys {
 

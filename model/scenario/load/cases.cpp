@@ -1,15 +1,10 @@
 #include "model/scenario/load/cases.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "model/base/csv.hpp"
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
-#include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 
@@ -20,8 +15,8 @@ namespace {
 /// In base units.
 double parse_measured(MeasuredQuantity quantity, std::string_view text) {
   using enum MeasuredQuantity;
-  if (quantity == step_time || quantity == time || quantity == time_to_train)
-    return parse_quantity<Seconds>(text).value();
+  const bool is_time = quantity == step_time || quantity == time || quantity == time_to_train;
+  if (is_time) return parse_quantity<Seconds>(text).value();
   if (quantity == bus_bandwidth) return parse_quantity<BytesPerSecond>(text).value();
   return quantity == memory_per_gpu ? parse_quantity<Bytes>(text).value() : parse_number(text);
 }
@@ -96,6 +91,8 @@ void read_cell(const CsvCell& column, const CsvCell& cell, Case& row) {
   }
 }
 
+Field base_of(const Case& row) { return {yaml_scalar(row.base, row.base_where), "base"}; }
+
 using UnknownBases = std::map<std::string, std::shared_ptr<const ScenarioError>>;
 
 /// Looks a base up once: a million rows may name one that nobody knows.
@@ -103,9 +100,8 @@ void find_base(Case& row, UnknownBases& known) {
   if (row.base.empty()) return;
   const auto [place, is_new] = known.try_emplace(row.base);
   if (is_new) {
-    const YamlNode name = yaml_scalar(row.base, row.base_where);
     try {
-      catalogue_file(Catalogue::run, Field(name, "base"));
+      catalogue_file(Catalogue::run, base_of(row));
     } catch (const ScenarioError& error) {
       place->second = std::make_shared<const ScenarioError>(error);
     }
@@ -148,10 +144,7 @@ YamlNode document_of(const Case& row) {
     throw ScenarioError(row.base_where, error.key(), error.got(), error.expected());
   }
   YamlNode document = yaml_mapping(row.where);
-  if (!row.base.empty()) {
-    const YamlNode name = yaml_scalar(row.base, row.base_where);
-    document = cached_yaml_file(catalogue_file(Catalogue::run, Field(name, "base")).string());
-  }
+  if (!row.base.empty()) document = cached_yaml_file(catalogue_file(Catalogue::run, base_of(row)).string());
   for (const Override& change : row.overrides) apply_override(document, change);
   return document;
 }

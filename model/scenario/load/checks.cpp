@@ -1,11 +1,6 @@
 #include "model/scenario/load/checks.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
-#include <string>
-#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/workload/vision_language.hpp"
@@ -17,9 +12,8 @@ namespace {
 /// Complains at `key` unless `factor` divides `amount`.
 void require_divisible(const Scenario& scenario, std::string_view key, std::int64_t factor, std::int64_t amount,
                        std::string_view what) {
-  if (amount % factor == 0) return;
-  fail(scenario, key, fmt::format("{} {} are not divisible by {}", amount, what, factor),
-       fmt::format("a divisor of {}", amount));
+  fail_if(scenario, amount % factor != 0, key, "{0} {1} are not divisible by {2}", "a divisor of {0}", amount, what,
+          factor);
 }
 
 /// The factor to blame when their product is wrong: one given on the command line if there is one, else data, which is
@@ -46,20 +40,16 @@ void check_gpu_count(const Scenario& scenario) {
       fmt::format("tensor {} x pipeline {} x context {}", plan.tensor, plan.pipeline, plan.context);
   const std::string remedy =
       gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors whose product is {}", gpus);
-  if (!plan.placement.empty()) {
-    const std::string stated = scenario.where.contains("plan.data") ? fmt::format(" x data {}", plan.data) : "";
-    const double needed = stated.empty() ? number(replica) : ranks;
-    fail(scenario, "plan.placement",
-         fmt::format("{} nodes with {} GPUs for {}{} = {}", plan.placement.size(), gpus, factors, stated, needed),
-         fmt::format("nodes with {}{} GPUs, or {}", stated.empty() ? "a multiple of " : "", needed, remedy));
-  }
-  if (scenario.where.contains("plan.data")) {
-    fail(scenario, guilty_factor(scenario),
-         fmt::format("{} x data {} = {}, but the cluster has {} GPUs{}", factors, plan.data, ranks, gpus,
-                     gpus < scenario.cluster.gpus() ? " beside those of its dedicated servers" : ""),
-         remedy);
-  }
-  fail(scenario, guilty_factor(scenario), fmt::format("{} = {} does not divide the {} GPUs", factors, replica, gpus),
+  const std::string stated = scenario.where.contains("plan.data") ? fmt::format(" x data {}", plan.data) : "";
+  fail_if(scenario, !plan.placement.empty(), "plan.placement", "{0} nodes with {1} GPUs for {2}{3} = {4}",
+          "nodes with {5}{4} GPUs, or {6}", plan.placement.size(), gpus, factors, stated,
+          stated.empty() ? number(replica) : ranks, stated.empty() ? "a multiple of " : "", remedy);
+  const std::string guilty = guilty_factor(scenario);
+  fail_if(scenario, stated.empty(), guilty, "{} = {} does not divide the {} GPUs", "{3}", factors, replica, gpus,
+          remedy);
+  fail(scenario, guilty,
+       fmt::format("{}{} = {}, but the cluster has {} GPUs{}", factors, stated, ranks, gpus,
+                   gpus < scenario.cluster.gpus() ? " beside those of its dedicated servers" : ""),
        remedy);
 }
 
@@ -69,28 +59,21 @@ void check_passes(const Scenario& scenario, const TrainWorkload& train, const ch
   const Plan& plan = scenario.plan;
   const std::int64_t chunks = std::int64_t{plan.pipeline} * plan.interleave;
   const std::int64_t micro_batches = train.global_batch / (train.micro_batch * plan.data);
-  if (micro_batches <= most_passes / chunks) return;
-  fail(scenario, key,
-       fmt::format("{} micro-batches in a step through {} model chunk{}", micro_batches, chunks, chunks > 1 ? "s" : ""),
-       fmt::format("at most {} passes: a larger micro_batch, or global_batch: {}", most_passes,
-                   most_passes / chunks * train.micro_batch * plan.data));
+  fail_if(scenario, micro_batches > most_passes / chunks, key, "{0} micro-batches in a step through {1} model chunk{2}",
+          "at most {3} passes: a larger micro_batch, or global_batch: {4}", micro_batches, chunks,
+          chunks > 1 ? "s" : "", most_passes, most_passes / chunks * train.micro_batch * plan.data);
 }
 
 void check_batch(const Scenario& scenario, const TrainWorkload& train) {
   const bool per_gpu = scenario.where.contains("workload.train.global_batch_per_gpu");
   const char* key = per_gpu ? "workload.train.global_batch_per_gpu" : "workload.train.global_batch";
   const std::int64_t pass = train.micro_batch * scenario.plan.data;
-  if (train.global_batch % pass == 0) {
-    check_passes(scenario, train, key);
-    return;
-  }
   const std::int64_t below = train.global_batch / pass * pass;
-  const std::string remedy = below > 0 ? fmt::format("for example {} or {}", below, below + pass)
-                                       : fmt::format("a multiple of {}, or a smaller micro_batch", pass);
-  fail(scenario, key,
-       fmt::format("{} samples are not divisible by data {} x micro_batch {} = {}", train.global_batch,
-                   scenario.plan.data, train.micro_batch, pass),
-       remedy);
+  fail_if(scenario, below != train.global_batch, key, "{} samples are not divisible by data {} x micro_batch {} = {}",
+          "{4}", train.global_batch, scenario.plan.data, train.micro_batch, pass,
+          below > 0 ? fmt::format("for example {} or {}", below, below + pass)
+                    : fmt::format("a multiple of {}, or a smaller micro_batch", pass));
+  check_passes(scenario, train, key);
 }
 
 /// Chunks a stage that a schedule is made for, as it is said where there are others.
@@ -101,13 +84,12 @@ void check_chunks(const Scenario& scenario) {
   const bool suits = plan.schedule == interleaved   ? several
                      : plan.schedule == zero_bubble ? plan.interleave <= 2
                                                     : !several;
-  if (suits) return;
   const char* expected = plan.schedule == zero_bubble ? "interleave: 1 or 2, or schedule: interleaved"
                          : plan.schedule == dualpipe  ? "interleave: 1: each stage holds two chunks by itself"
                          : several                    ? "interleaved, or interleave: 1"
                                                       : "gpipe or 1f1b, or interleave: 2 or more";
-  fail(scenario, "plan.schedule", fmt::format("{} with {} chunks a stage", name(plan.schedule), plan.interleave),
-       expected);
+  fail_if(scenario, !suits, "plan.schedule", "{0} with {1} chunks a stage", "{2}", name(plan.schedule), plan.interleave,
+          expected);
 }
 
 void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
@@ -127,19 +109,11 @@ void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
           plan.pipeline);
   const std::int64_t passes = train.global_batch / (train.micro_batch * plan.data);
   const std::int64_t least = std::int64_t{2} * plan.pipeline;
-  if (passes % 2 != 0 || passes < least) {
-    const std::int64_t even = std::max(passes + 1, least) / 2 * 2;
-    fail(scenario, "workload.train.global_batch",
-         fmt::format("dualpipe with {} micro-batches over {} stages", passes, plan.pipeline),
-         fmt::format("an even number of at least twice the stages: global_batch: {}",
-                     even * train.micro_batch * plan.data));
-  }
-}
-
-void check_tensor_overlap(const Scenario& scenario, const TrainWorkload& train) {
-  if (!scenario.plan.tensor_overlap || !train.parts.lora) return;
-  fail(scenario, "plan.tensor_overlap", "adapters beside the products that collectives would be chunked behind",
-       "false, or no lora");
+  const std::int64_t even = std::max(passes + 1, least) / 2 * 2;
+  fail_if(scenario, passes % 2 != 0 || passes < least, "workload.train.global_batch",
+          "dualpipe with {0} micro-batches over {1} stages",
+          "an even number of at least twice the stages: global_batch: {2}", passes, plan.pipeline,
+          even * train.micro_batch * plan.data);
 }
 
 /// ZeRO over a part of the ranks that hold the same parameters.
@@ -160,10 +134,9 @@ void check_tensor(const Scenario& scenario, const TransformerConfig& model) {
 /// `most`: chunks that so many layers fill, with the ends that count as layers.
 void check_stages(const Scenario& scenario, std::int64_t layers, std::int64_t most) {
   const Plan& plan = scenario.plan;
-  if (static_cast<std::int64_t>(plan.pipeline) * plan.interleave <= most) return;
-  fail(scenario, "plan.pipeline",
-       fmt::format("{} layers cannot fill {} stages of {} chunks", layers, plan.pipeline, plan.interleave),
-       fmt::format("pipeline x interleave of at most {}", most));
+  fail_if(scenario, std::int64_t{plan.pipeline} * plan.interleave > most, "plan.pipeline",
+          "{0} layers cannot fill {1} stages of {2} chunks", "pipeline x interleave of at most {3}", layers,
+          plan.pipeline, plan.interleave, most);
 }
 
 /// Factors of a plan that are not known to some models.
@@ -177,14 +150,11 @@ void refuse_factors(const Scenario& scenario, std::initializer_list<std::pair<co
 /// Each rank has whole heads; keys and values of fewer heads than ranks are repeated, each as often.
 void check_ulysses(const Scenario& scenario, const TransformerConfig& model) {
   const Plan& plan = scenario.plan;
-  const std::int64_t keys = model.kv_heads / plan.tensor;
-  if (const std::int64_t heads = model.heads / plan.tensor; heads % plan.context != 0) {
-    fail(scenario, "plan.context", fmt::format("Ulysses divides {} heads over {} ranks", heads, plan.context),
-         fmt::format("a divisor of {}, or context_method: ring", heads));
-  }
-  if (keys % plan.context == 0 || plan.context % keys == 0) return;
-  fail(scenario, "plan.context", fmt::format("{} key–value heads over {} ranks", keys, plan.context),
-       "a divisor or a multiple, or context_method: ring");
+  const std::int64_t keys = model.kv_heads / plan.tensor, heads = model.heads / plan.tensor;
+  fail_if(scenario, heads % plan.context != 0, "plan.context", "Ulysses divides {0} heads over {1} ranks",
+          "a divisor of {0}, or context_method: ring", heads, plan.context);
+  fail_if(scenario, keys % plan.context != 0 && plan.context % keys != 0, "plan.context",
+          "{} key–value heads over {} ranks", "a divisor or a multiple, or context_method: ring", keys, plan.context);
 }
 
 void check_transformer(const Scenario& scenario, const TransformerConfig& model) {
@@ -202,11 +172,11 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
                    "model with encoder and decoder");
   }
   if (plan.expert > 1 || plan.folded_experts) {
-    if (model.experts == 1)
-      fail(scenario, "plan.expert", "the model has no experts", "expert: 1, or a model with experts");
+    fail_if(scenario, model.experts == 1, "plan.expert", "the model has no experts",
+            "expert: 1, or a model with experts");
     require_divisible(scenario, "plan.expert", std::int64_t{plan.expert} * (plan.folded_experts ? plan.tensor : 1),
                       model.experts, "experts");
-    require_divisible(scenario, "plan.expert", plan.expert, static_cast<std::int64_t>(plan.data) * plan.context,
+    require_divisible(scenario, "plan.expert", plan.expert, std::int64_t{plan.data} * plan.context,
                       "ranks of data x context");
   }
 }
@@ -226,11 +196,9 @@ void check_packing(const Scenario& scenario, const TrainWorkload& train) {
   const double length = train.data->batching.length > 0 ? static_cast<double>(train.data->batching.length) : mix.limit;
   const double share = packed_share(mix, static_cast<std::int64_t>(length));
   const auto needed = static_cast<std::int64_t>(std::ceil(length * share / mix.tokens() - 1e-3));
-  if (train.micro_batch >= needed) return;
-  fail(scenario, "workload.train.micro_batch",
-       fmt::format("{} samples of {:.0f} tokens do not fill one packed sequence of {:.0f}", train.micro_batch,
-                   mix.tokens(), length),
-       fmt::format("at least {}, or a shorter packing length", needed));
+  fail_if(scenario, train.micro_batch < needed, "workload.train.micro_batch",
+          "{} samples of {:.0f} tokens do not fill one packed sequence of {:.0f}",
+          "at least {3}, or a shorter packing length", train.micro_batch, mix.tokens(), length, needed);
 }
 
 /// Tensor, context and expert parallelism and sequence parallelism are defined for transformers.
@@ -274,11 +242,6 @@ void check_unequal_devices(const Scenario& scenario) {
           "plan.sync.slow_workers and workload.train.compute_spread", what);
 }
 
-void check_disks(const Scenario& scenario) {
-  if (!scenario.plan.offload_to_disks || scenario.cluster.node.storage.exists()) return;
-  fail(scenario, "plan.offload_to", "a node without disks", "memory, or cluster.node with storage");
-}
-
 /// Nodes of several kinds are known to training by collectives, and to collectives.
 void check_groups(const Scenario& scenario) {
   if (scenario.cluster.groups.empty()) return;
@@ -296,14 +259,15 @@ void check_jobs(const Scenario& scenario) {
   if (scenario.jobs.empty()) return;
   fail_if(scenario, !std::holds_alternative<TrainWorkload>(scenario.workload), "jobs",
           "other jobs beside a workload that trains nothing", "workload: { train: … }");
-  if (scenario.cluster.jitter) fail(scenario, "cluster.jitter", "jitter beside other jobs", "one of the two keys");
+  fail_if(scenario, scenario.cluster.jitter.has_value(), "cluster.jitter", "jitter beside other jobs",
+          "one of the two keys");
   const auto refuse_servers = [&](const Scenario& job) {
-    if (!has_servers(job.plan.sync.algorithm)) return;
-    fail(scenario, "jobs", job.name + " has parameter servers", "a collective as its plan.sync.algorithm");
+    fail_if(scenario, has_servers(job.plan.sync.algorithm), "jobs", "{} has parameter servers",
+            "a collective as its plan.sync.algorithm", job.name);
   };
   refuse_servers(scenario);
-  for (const Scenario& job : scenario.jobs) refuse_servers(job);
-  if (scenario.plan.placement.empty()) fail(scenario, "jobs", "all nodes are other jobs'", "a larger cluster");
+  std::ranges::for_each(scenario.jobs, refuse_servers);
+  fail_if(scenario, scenario.plan.placement.empty(), "jobs", "all nodes are other jobs'", "a larger cluster");
 }
 
 void check_scenario(const Scenario& scenario) {
@@ -313,7 +277,8 @@ void check_scenario(const Scenario& scenario) {
           "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
   check_unequal_devices(scenario);
   check_groups(scenario);
-  check_disks(scenario);
+  fail_if(scenario, scenario.plan.offload_to_disks && !scenario.cluster.node.storage.exists(), "plan.offload_to",
+          "a node without disks", "memory, or cluster.node with storage");
   check_split(scenario);
   check_jobs(scenario);
   check_failures(scenario);
@@ -324,7 +289,8 @@ void check_scenario(const Scenario& scenario) {
   check_batch(scenario, *train);
   check_pipeline(scenario, *train);
   check_shard(scenario);
-  check_tensor_overlap(scenario, *train);
+  fail_if(scenario, scenario.plan.tensor_overlap && train->parts.lora, "plan.tensor_overlap",
+          "adapters beside the products that collectives would be chunked behind", "false, or no lora");
   check_packing(scenario, *train);
   if (const auto* transformer = std::get_if<TransformerConfig>(&train->model.shape)) {
     check_transformer(scenario, *transformer);

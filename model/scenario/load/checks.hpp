@@ -30,18 +30,11 @@ requires(sizeof...(Args) > 0) void fail_if(const Scenario& scenario, bool wrong,
 /// background traffic beside a workload that uses no link; and what the checks below find.
 void check_scenario(const Scenario& scenario);
 
-/// Parameter servers with sharded optimizers, more of them than GPUs or spare machines, or with what they know for data
-/// parallelism alone; compression that the workload or algorithm cannot have; levels without a hierarchy.
+/// Parameter servers, compression and levels that workload, plan or cluster cannot have.
 void check_sync(const Scenario& scenario);
 
-/// Failures in a workload that trains nothing, that saves nothing, or beside other jobs. An interval to be found
-/// without failures; checkpoints in the memory of a machine that has no neighbour; replicated servers where there are
-/// none.
 void check_failures(const Scenario& scenario);
-
-/// A batch that is split unequally with a pipeline, with parameter servers or with gradients that are synchronised
-/// after every micro-batch; processors that train beside GPUs otherwise than behind them and with data parallelism
-/// alone.
+/// Unequal batches, and processors that train beside GPUs.
 void check_split(const Scenario& scenario);
 /// Stated layers of stages that do not add up to the model's.
 void check_stage_layers(const Scenario& scenario);

@@ -1,31 +1,18 @@
 #include "model/scenario/load/load.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <optional>
-#include <utility>
 
 #include "model/base/files.hpp"
 #include "model/base/number.hpp"
-#include "model/base/seen_files.hpp"
-#include "model/base/words.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/stages.hpp"
-#include "model/scenario/accepted_names.hpp"
-#include "model/scenario/catalogue.hpp"
-#include "model/scenario/figures.hpp"
+#include "model/scenario/document_walk.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "model/scenario/plan/plan_reader.hpp"
-#include "model/scenario/plan/trainer_reader.hpp"
 #include "model/scenario/read_once.hpp"
-#include "model/scenario/unknown_keys.hpp"
-#include "model/scenario/workload/workload_reader.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
@@ -88,16 +75,8 @@ std::vector<Scenario> read_jobs(const Field& field, const YamlNode& cluster_docu
     for (const Field& nodes : keys["nodes"].list_or_one()) taken.add(nodes);
     jobs.push_back(read_job(keys, cluster_document));
   }
-  if (jobs.empty()) field.fail("no jobs", "[ { scenario: other.yaml, nodes: 4..7 } ], or leave the key out");
+  field.fail_if(jobs.empty(), "no jobs", "[ { scenario: other.yaml, nodes: 4..7 } ], or leave the key out");
   return jobs;
-}
-
-/// The nodes that they have.
-std::vector<int> nodes_of_jobs(const std::vector<Scenario>& jobs) {
-  std::vector<int> nodes;
-  for (const Scenario& job : jobs) nodes.insert(nodes.end(), job.plan.placement.begin(), job.plan.placement.end());
-  std::ranges::sort(nodes);
-  return nodes;
 }
 
 /// A training with its plan: what is stated, then what its framework does, then what follows from both.
@@ -106,7 +85,12 @@ void read_training(const Field& plan, const ReadWorkload& workload, Scenario& sc
   scenario.plan = read_stated_plan(plan);
   Framework framework = apply_framework(scenario.where.document, scenario.cluster, train, scenario.plan);
   complete_code(train.code);
-  complete_plan(plan, framework, train, scenario.cluster, nodes_of_jobs(scenario.jobs), scenario.plan);
+  std::vector<int> taken;
+  for (const Scenario& job : scenario.jobs) {
+    taken.insert(taken.end(), job.plan.placement.begin(), job.plan.placement.end());
+  }
+  std::ranges::sort(taken);
+  complete_plan(plan, framework, train, scenario.cluster, taken, scenario.plan);
   if (!workload.states_global_batch) train.global_batch = train.micro_batch * scenario.plan.data;
   if (workload.global_batch_per_gpu) {
     const std::int64_t batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
@@ -115,14 +99,14 @@ void read_training(const Field& plan, const ReadWorkload& workload, Scenario& sc
     train.global_batch = batch;
   }
   // How processes were started decides what the host's part takes, by a factor of two and more.
+  const std::pair<std::string_view, const char*> of_processes[] = {
+      {"plan.host_threads", scenario.plan.host_threads == 1 ? "1 thread per process" : "all cores"},
+      {"plan.pinned_offload", scenario.plan.pinned_offload ? "pinned memory" : "pageable memory"}};
   for (const ResolvedSetting& setting : framework.settings) {
     if (setting.from == ResolvedSetting::From::scenario || !scenario.plan.offload.optimizer) continue;
-    if (setting.key == "plan.host_threads") {
-      scenario.assumed.push_back(fmt::format("assumed: CPU optimizer: {}; state plan.host_threads",
-                                             scenario.plan.host_threads == 1 ? "1 thread per process" : "all cores"));
-    } else if (setting.key == "plan.pinned_offload") {
-      scenario.assumed.push_back(fmt::format("assumed: CPU optimizer: {} memory; state plan.pinned_offload",
-                                             scenario.plan.pinned_offload ? "pinned" : "pageable"));
+    for (const auto& [key, what] : of_processes) {
+      if (setting.key != key) continue;
+      scenario.assumed.push_back(fmt::format("assumed: CPU optimizer: {}; state {}", what, key));
     }
   }
   scenario.where.framework = std::move(framework.where);
@@ -145,8 +129,7 @@ void read_document(std::string_view default_name, Scenario& scenario) {
   if (const auto jobs = keys.find("jobs")) {
     scenario.jobs = read_jobs(*jobs, keys["cluster"].node(), scenario.cluster);
   }
-  const YamlNode no_plan = yaml_mapping({});
-  const Field plan = keys.find("plan").value_or(Field(no_plan, "plan"));
+  const Field plan = keys.find("plan").value_or(Field(yaml_mapping({}), "plan"));
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) {
     read_training(plan, workload, scenario);
   } else {
@@ -192,8 +175,7 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
   if (path == "-") return "/dev/stdin";
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) || path.has_parent_path() || path.extension() == ".yaml") return path;
-  const YamlNode name = yaml_scalar(path.string(), {path.string(), 0, 0});
-  return catalogue_file(Catalogue::run, Field(name, ""));
+  return catalogue_file(Catalogue::run, {yaml_scalar(path.string(), {path.string(), 0, 0}), ""});
 }
 
 }  // namespace

@@ -1,16 +1,13 @@
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <utility>
+#include <tuple>
 
 #include "model/base/text.hpp"
-#include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/document_walk.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
-#include "model/scenario/yaml_reader.hpp"
+#include "model/workload/stated_operators.hpp"
 
 namespace foretrain {
 
@@ -27,7 +24,7 @@ class Records {
     if (!std::holds_alternative<SingleSwitch>(network.fabric.shape)) {
       std::visit([&](const auto& shape) { add("cluster.network.fabric", shape); }, network.fabric.shape);
     }
-    if (network.transport) add("cluster.network.transport", *network.transport);
+    add("cluster.network.transport", network.transport);
     for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
       add(fmt::format("cluster.groups[{}].network", i), cluster.groups[i].network);
     }
@@ -55,22 +52,23 @@ class Records {
   void add(std::string path, const T& record) {
     all_.push_back({std::move(path), &record, &keys::type_of_record<T>});
   }
+  template <typename T>
+  void add(std::string path, const std::optional<T>& record) {
+    if (record) add(std::move(path), *record);
+  }
 
   void add_work(const TrainWorkload& train) {
-    const std::string path = "workload.train";
     add("plan.zero", plan_);
     add("plan.sync", plan_.sync);
-    add(path, train);
-    add(path, train.code);
-    std::visit([&](const auto& shape) { add_model(path + ".model", shape); }, train.model.shape);
-    if (train.parts.quantised.any()) add(path + ".quantisation", train.parts.quantised);
-    if (train.data) add(path + ".data.batching", train.data->batching);
-    if (train.loader) add_loader(path + ".loader", *train.loader);
-    if (train.checkpoint) {
-      add(path + ".checkpoint", *train.checkpoint);
-      add(path + ".checkpoint.storage", train.checkpoint->storage);
-    }
-    if (train.recovery) add(path + ".recovery", *train.recovery);
+    add("workload.train", train);
+    add("workload.train", train.code);
+    std::visit([this](const auto& shape) { add_model("workload.train.model", shape); }, train.model.shape);
+    if (train.parts.quantised.any()) add("workload.train.quantisation", train.parts.quantised);
+    if (train.data) add("workload.train.data.batching", train.data->batching);
+    if (train.loader) add_loader("workload.train.loader", *train.loader);
+    add("workload.train.checkpoint", train.checkpoint);
+    if (train.checkpoint) add("workload.train.checkpoint.storage", train.checkpoint->storage);
+    add("workload.train.recovery", train.recovery);
   }
   void add_work(const CollectiveWorkload& /*work*/) {
     add("plan.sync", plan_.sync);
@@ -79,6 +77,14 @@ class Records {
   void add_work(const OperatorWorkload& work) {
     add("workload.operator", work.conditions);
     std::visit([this](const auto& shape) { add("workload.operator", shape); }, work.op.work);
+    if (std::holds_alternative<Streaming>(work.op.work))
+      add_new<ElementwiseShape, RowsShape, BatchNormShape, PoolingShape, EmbeddingShape, UpdateShape>();
+  }
+  /// Of shapes that are not kept, what holds without their keys.
+  template <typename... Shapes>
+  void add_new() {
+    static const std::tuple<Shapes...> shapes;
+    std::apply([this](const auto&... shape) { (add("workload.operator", shape), ...); }, shapes);
   }
   void add_work(const HostWorkload& work) {
     std::visit([this](const auto& shape) { add("workload.operator", shape); }, work.work);
@@ -103,8 +109,8 @@ class Records {
   void add_loader(const std::string& path, const DataLoader& loader) {
     add(path, loader);
     if (!(loader.per_sample > Seconds(0.0))) add(path, loader.stages);
-    if (loader.dataset) add(path + ".dataset", *loader.dataset);
-    if (loader.storage) add(path + ".storage", *loader.storage);
+    add(path + ".dataset", loader.dataset);
+    add(path + ".storage", loader.storage);
   }
 
   const Plan& plan_;

@@ -1,16 +1,148 @@
-// Failures, work that is divided by speed, and layers of stages.
+// Synchronisation, failures, work that is divided by speed, layers of stages; keys that change nothing.
 #include "model/scenario/load/checks.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <numeric>
-#include <string>
 
+#include "model/collectives/algorithm.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
+
+namespace {
+
+/// What training with parameter servers needs beyond what every use of them needs.
+void check_store(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  const Sync& sync = plan.sync;
+  const bool servers = has_servers(sync.algorithm);
+  fail_if(scenario, train.compute_spread > 0.0 && !servers, "workload.train.compute_spread",
+          "unequal workers without a parameter server", "plan.sync.algorithm: parameter_server, or leave the key out");
+  if (!servers) return;
+  fail_if(scenario, train.checkpoint && !scenario.cluster.failures, "workload.train.checkpoint",
+          "checkpoints with a parameter server, which holds the state itself",
+          "another plan.sync.algorithm, or leave the key out");
+  fail_if(scenario, sync.placement == ServerPlacement::dedicated && sync.servers >= scenario.cluster.nodes,
+          "plan.sync.servers", "{0} dedicated servers in a cluster of {1} machines",
+          "at most {2}, one a machine beside those that train; or placement: cpu", sync.servers, scenario.cluster.nodes,
+          scenario.cluster.nodes - 1);
+  if (std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) > 1) {
+    const std::pair<const char*, bool> needs[] = {
+        {"plan.sync.consistency", sync.consistency != Sync::Consistency::synchronous},
+        {"plan.sync.assignment", sync.assignment != Sync::Assignment::balanced},
+        {"plan.sync.split", sync.split != Sync().split},
+        {"plan.sync.priority", sync.priority != Sync::Priority::arrival},
+        {"plan.sync.barrier", sync.barrier},
+        {"plan.sync.local_reduce", sync.local_reduce},
+        {"plan.sync.slow_workers", sync.slow_workers.count > 0},
+        {"workload.train.compute_spread", train.compute_spread > 0.0}};
+    for (const auto& [key, stated] : needs) {
+      fail_if(scenario, stated, key, "parameter servers know this for data parallelism only",
+              "tensor, pipeline, context and expert of 1, or leave the key out");
+    }
+    return;
+  }
+  fail_if(scenario, sync.sync_each_micro_batch, "plan.sync.sync_each_micro_batch",
+          "a parameter server that is sent the gradients of each micro-batch",
+          "false; a step's gradients are pushed after its last micro-batch");
+  const std::int64_t machines = worker_gpus(plan, scenario.cluster) / scenario.cluster.gpus_per_node;
+  const std::int64_t workers = sync.local_reduce ? machines : plan.data;
+  fail_if(scenario, sync.slow_workers.count > workers, "plan.sync.slow_workers.count", "{0} slow workers of {1}",
+          "at most {1}", sync.slow_workers.count, workers);
+}
+
+void check_compression(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const Sync& sync = plan.sync;
+  fail_if(scenario, sync.sync_each_micro_batch && plan.zero == 2 && plan.zero_gradients == ZeroGradients::kept,
+          "plan.sync.sync_each_micro_batch", "gradients that are kept until the last micro-batch, yet scattered",
+          "false, or plan.zero: { stage: 2, gradients: scattered }");
+  fail_if(scenario, synchronises_every_micro_batch(plan) && splits_backward(plan.schedule),
+          divides_gradients(plan) ? "plan.zero" : "plan.sync.sync_each_micro_batch",
+          "gradients that leave after every micro-batch, with {}", "{1}, or schedule: 1f1b", name(plan.schedule),
+          divides_gradients(plan) ? "{ stage: 2, gradients: kept }" : "false");
+  fail_if(
+      scenario,
+      std::holds_alternative<CollectiveWorkload>(scenario.workload) && sync.compression.kind != Compression::Kind::none,
+      "plan.sync.compression", "compression of a collective on its own",
+      "a training workload, whose gradients can be compressed, or leave the key out");
+  if (!sync.compression.needs_whole_gradient()) return;
+  const std::string what(name(sync.compression.kind));
+  fail_if(scenario, plan.zero > 0, "plan.sync.compression",
+          "{} with zero: {}, which leaves each rank a part of the gradients only",
+          "zero: 0, or compression: fp16, bf16 or fp8", what, plan.zero);
+  fail_if(scenario, has_servers(sync.algorithm), "plan.sync.compression",
+          "{} with a parameter server; it is a form of all-reduce between peers",
+          "another algorithm, or compression: fp16, bf16 or fp8", what);
+}
+
+/// Weights travel as what products read only where one scale serves a whole tensor: Megatron-Core gathers bf16 under
+/// mxfp8, whose two copies are scaled along different sides (reuse_grad_buf_for_mxfp8_param_ag), and under nvfp4.
+void check_gathered_weights(const Scenario& scenario) {
+  const std::optional<Precision> gathered = scenario.plan.sync.parameter_precision;
+  if (!gathered) return;
+  constexpr const char* key = "plan.sync.parameter_precision";
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  fail_if(scenario, train == nullptr || (scenario.plan.zero == 0 && !servers_update(scenario.plan)), key,
+          "nobody gathers or pulls weights", "plan.zero: 1, 2 or 3, a parameter server, or leave the key out");
+  const bool one_scale = train->precision == Precision::fp8 && train->recipe.scaling != Fp8Scaling::block;
+  fail_if(scenario, *gathered == Precision::fp8 && !one_scale, key, "weights in fp8 without one scale for each tensor",
+          "bf16, or workload.train.precision: fp8 with scaling: delayed or current");
+}
+
+/// What the plan exchanges beside all-reduces goes by the same algorithm, or not at all.
+void check_schedules(const Scenario& scenario) {
+  const Sync& sync = scenario.plan.sync;
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload) || sync.algorithm == SyncAlgorithm::automatic ||
+      has_servers(sync.algorithm)) {
+    return;
+  }
+  const auto require = [&](CollectiveOperation operation, const std::string& why) {
+    fail_if(scenario, !algorithm_of(sync.algorithm).has(operation), "plan.sync.algorithm", "{} has no {}, which {}",
+            "auto, {3}", name(sync.algorithm), name(operation), why,
+            fmt::format("{}", fmt::join(algorithms_for(operation), ", ")));
+  };
+  if (scenario.plan.zero > 0) {
+    const std::string why = fmt::format("zero: {} needs", scenario.plan.zero);
+    require(CollectiveOperation::reduce_scatter, why);
+    require(CollectiveOperation::all_gather, why);
+  }
+  if (sync.compression.kind == Compression::Kind::top_k) {
+    require(CollectiveOperation::all_gather, fmt::format("compression: {} needs", name(sync.compression.kind)));
+  }
+}
+
+/// Where a key of plan.sync was stated: a collective has some of its own, which overrule the plan's.
+std::string sync_key(const Scenario& scenario, std::string_view key) {
+  std::string own = fmt::format("workload.collective.{}", key);
+  return scenario.where.contains(own) ? own : fmt::format("plan.sync.{}", key);
+}
+
+void check_servers(const Scenario& scenario) {
+  const Sync& sync = scenario.plan.sync;
+  fail_if(scenario, !sync.levels.empty() && sync.algorithm != SyncAlgorithm::hierarchical, sync_key(scenario, "levels"),
+          "levels without a hierarchical algorithm", "algorithm: hierarchical, or leave the key out");
+  if (!has_servers(sync.algorithm)) return;
+  fail_if(scenario, scenario.plan.zero > 0, "plan.zero", "zero {} with a parameter server",
+          "zero: 0; the servers hold the optimizer state", scenario.plan.zero);
+  fail_if(scenario, scenario.plan.offload.any() && servers_update(scenario.plan), "plan.offload",
+          "offloading with a parameter server", "none; the servers hold the optimizer state");
+  const bool on_gpus = sync.placement == ServerPlacement::gpu || sync.placement == ServerPlacement::colocated;
+  fail_if(scenario, on_gpus && sync.servers > scenario.cluster.gpus(), sync_key(scenario, "servers"),
+          "{0} servers on {1} GPUs", "at most {1}", sync.servers, scenario.cluster.gpus());
+}
+
+}  // namespace
+
+void check_sync(const Scenario& scenario) {
+  check_gathered_weights(scenario);
+  check_servers(scenario);
+  fail_if(scenario, !scenario.plan.placement.empty() && has_servers(scenario.plan.sync.algorithm), "plan.placement",
+          "a list of nodes with parameter servers", "a collective as plan.sync.algorithm, or leave the key out");
+  check_compression(scenario);
+  check_schedules(scenario);
+  if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) check_store(scenario, *train);
+}
 
 namespace {
 
@@ -20,10 +152,9 @@ void check_outlives_machines(const Scenario& scenario, const Checkpoint& checkpo
   const Failures& failures = *scenario.cluster.failures;
   for (std::size_t i = 0; i < failing_parts; ++i) {
     const auto part = static_cast<FailingPart>(i);
-    if (!takes_machine(part) || !is_finite(failures.mtbf[i])) continue;
-    fail(scenario, "workload.train.checkpoint.storage",
-         std::string("disks in the machines, lost with them when a ") + std::string(name(part)) + " fails",
-         "storage over a network, such as object-store (the default), or mode: in_memory");
+    fail_if(scenario, takes_machine(part) && is_finite(failures.mtbf[i]), "workload.train.checkpoint.storage",
+            "disks in the machines, lost with them when a {} fails",
+            "storage over a network, such as object-store (the default), or mode: in_memory", name(part));
   }
 }
 
@@ -63,15 +194,13 @@ void check_failures(const Scenario& scenario) {
     return;
   }
   if (train->checkpoint) check_outlives_machines(scenario, *train->checkpoint);
-  if (!scenario.jobs.empty()) fail(scenario, "cluster.failures", "failures beside other jobs", "one of the two keys");
+  fail_if(scenario, !scenario.jobs.empty(), "cluster.failures", "failures beside other jobs", "one of the two keys");
   const bool replicated = train->recovery->servers == Recovery::Servers::replicated;
   fail_if(scenario, replicated && !servers, "workload.train.recovery.servers",
           "replicated servers where there are none", "plan.sync.algorithm: parameter_server, or leave the key out");
-  if (!train->checkpoint && !replicated) {
-    const std::string saved = servers ? ", or workload.train.recovery: { servers: replicated }" : "";
-    fail(scenario, "cluster.failures", "failures in a training that saves nothing",
-         "workload.train.checkpoint: { every: auto }" + saved);
-  }
+  fail_if(scenario, !train->checkpoint && !replicated, "cluster.failures", "failures in a training that saves nothing",
+          "workload.train.checkpoint: {{ every: auto }}{}",
+          servers ? ", or workload.train.recovery: { servers: replicated }" : "");
 }
 
 void check_split(const Scenario& scenario) {
@@ -82,11 +211,10 @@ void check_split(const Scenario& scenario) {
           "plan.stage_layers: by_speed");
   fail_if(scenario, has_servers(plan.sync.algorithm), "plan.split", "a split with parameter servers",
           "plan.sync.slow_workers, or a collective");
-  if (synchronises_every_micro_batch(plan)) {
-    fail(scenario, "plan.split", "a split with gradients that are synchronised after every micro-batch",
-         divides_gradients(plan) ? "plan.zero: { stage: 2, gradients: kept }"
-                                 : "plan.sync.sync_each_micro_batch: false");
-  }
+  fail_if(
+      scenario, synchronises_every_micro_batch(plan), "plan.split",
+      "a split with gradients that are synchronised after every micro-batch",
+      divides_gradients(plan) ? "plan.zero: { stage: 2, gradients: kept }" : "plan.sync.sync_each_micro_batch: false");
 }
 
 void check_stage_layers(const Scenario& scenario) {
@@ -97,9 +225,34 @@ void check_stage_layers(const Scenario& scenario) {
   int layers = 0;
   for (const LayerGroup& group : model.layers) layers += group.layer.splittable ? group.repeat : 0;
   const int stated = std::accumulate(plan.stage_layers.begin(), plan.stage_layers.end(), 0);
-  if (stated == layers) return;
-  fail(scenario, "plan.stage_layers", fmt::format("{} layers in all, but the model has {}", stated, layers),
-       fmt::format("{} numbers that add up to {}", plan.pipeline, layers));
+  fail_if(scenario, stated != layers, "plan.stage_layers", "{0} layers in all, but the model has {1}",
+          "{2} numbers that add up to {1}", stated, layers, plan.pipeline);
+}
+
+std::vector<std::string> unheeded_keys(const Scenario& scenario) {
+  static constexpr std::pair<std::string_view, const keys::Mapping*> mappings[] = {{"cluster.network", &keys::network},
+                                                                                   {"cluster", &keys::cluster},
+                                                                                   {"plan", &keys::plan},
+                                                                                   {"plan.sync", &keys::sync},
+                                                                                   {"workload.train", &keys::train}};
+  const Plan& plan = scenario.plan;
+  const keys::Situation situation{scenario.cluster, plan, std::get_if<TrainWorkload>(&scenario.workload),
+                                  scenario.background.empty() && scenario.jobs.empty()};
+  const auto holds = [&](const keys::Ignored* reason) { return reason != nullptr && reason->in(situation); };
+  std::vector<std::string> sentences;
+  for (const auto& [path, table] : mappings) {
+    const YamlNode* stated = scenario.where.document.at(path);
+    if (stated == nullptr) continue;
+    for (const keys::Key& key : table->keys) {
+      if (key.ignored.front() == nullptr || stated->find(key.name) == nullptr) continue;
+      const auto reason = std::ranges::find_if(key.ignored, holds);
+      if (reason == key.ignored.end()) continue;
+      const std::string why = fmt::format(fmt::runtime((*reason)->why), fmt::arg("zero", plan.zero),
+                                          fmt::arg("execution", name(plan.execution)));
+      sentences.push_back(fmt::format("{} changes nothing: {}", join_path(path, key.name), why));
+    }
+  }
+  return sentences;
 }
 
 }  // namespace foretrain

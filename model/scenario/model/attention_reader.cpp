@@ -1,14 +1,9 @@
 #include "model/scenario/model/model_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <variant>
 
 #include "model/base/statistics.hpp"
-#include "model/base/words.hpp"
 #include "model/cost/attention.hpp"
 
 namespace foretrain {
@@ -45,8 +40,7 @@ constexpr IntegerRange count_range{1, 100'000};
 /// The quantiles (i − 1/2) / count of a lognormal distribution, rounded and clamped.
 std::vector<std::int64_t> read_quantiles(const Field& field) {
   const MappingReader keys = field.mapping(keys::lengths);
-  constexpr std::array<std::string_view, 1> known = {"lognormal"};
-  static_cast<void>(keys["distribution"].word(known));
+  static_cast<void>(keys["distribution"].word(keys::one_of<"lognormal">.forms().front().words));
   const std::int64_t count = keys["count"].integer(count_range);
   const std::int64_t shortest = keys.integer_or("shortest", 1, length_range);
   const std::int64_t longest = keys.integer_or("longest", length_range.maximum, length_range);
@@ -95,17 +89,17 @@ Operator read_attention(const Field& field) {
 void check_attention(const Operator& op, const Gpu& gpu, const Field& field) {
   const auto* work = std::get_if<Attention>(&op.work);
   if (work == nullptr) return;
-  const auto unsupported = unsupported_attention(*work, op.precision, gpu);
-  if (!unsupported) return;
-  field.find("attention").value_or(field).fail(unsupported->wrong, unsupported->right);
+  if (const auto unsupported = unsupported_attention(*work, op.precision, gpu)) {
+    field.find("attention").value_or(field).fail(unsupported->wrong, unsupported->right);
+  }
 }
 
 void check_attention(const ModelConfig& model, AttentionKind kind, Precision precision, const Gpu& gpu,
                      const Field& field) {
-  if (const auto stated = field.find("attention"); stated && std::holds_alternative<NetworkConfig>(model.shape)) {
-    stated->fail(fmt::format("{} is a network of layers without attention", model.name),
-                 "a transformer, or leave the key out");
-  }
+  const auto stated = field.find("attention");
+  stated.value_or(field).fail_if(stated && std::holds_alternative<NetworkConfig>(model.shape),
+                                 "{} is a network of layers without attention", "a transformer, or leave the key out",
+                                 model.name);
   const auto check = [&](const TransformerConfig& shape) {
     // Attention computes in bf16 where the rest is fp8.
     check_attention({"", Attention{.head_dim = shape.head_dim, .kind = kind}, storage_precision(precision), 1}, gpu,

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +16,7 @@
 namespace foretrain {
 
 /// A catalogue name or path, `{ preset: NAME, … }` with some keys replaced, `{ hf: config.json, … }` likewise, or
-/// `{ family: …, … }`. Defaults of the families are applied (transformer_model_reader.cpp lists them). Throws
-/// ScenarioError for unknown or missing keys and impossible shapes.
+/// `{ family: …, … }`. Defaults of the families are applied (transformer_model_reader.cpp).
 ModelConfig read_model(const Field& field);
 
 /// What a step of a model's published training took: `batch`, and the entry of `sources` that says so.
@@ -33,33 +31,16 @@ std::optional<PublishedBatch> read_published_batch(const Field& field);
 /// The keys of families gpt, bert, mpt, llama and vit.
 TransformerConfig read_transformer(const Field& field, TransformerFamily family);
 
-/// The keys of families cnn and mlp: `input` and `layers`.
-NetworkConfig read_network_model(const Field& field);
 /// `7` or `[1, 7]` (height, width).
 std::pair<std::int64_t, std::int64_t> read_pair(const Field& field, IntegerRange range);
 
 /// What a Hugging Face config.json holds as a mapping with our keys; what it says beyond shapes is left out. Throws
 /// ScenarioError for a model type without a family here.
 YamlNode hugging_face_model(const YamlNode& config);
-/// A part of scenarios/model_types.yaml: what is known of such files.
-const YamlNode& model_types(std::string_view part);
-/// One of our keys and its value, worked out of several fields.
-struct DerivedKey {
-  std::string_view key;
-  std::string value;
-};
-/// Windows, heads of keys, gates, shared experts and layers of Mamba. Throws ScenarioError where they follow no rule
-/// that a scenario can state.
-std::vector<DerivedKey> derived_keys(const YamlNode& config, std::string_view type);
-/// Throws ScenarioError for a field that is named like a shape (…_size, …_layers, …) and is neither `understood` nor
-/// known to cost nothing, naming it; and for those whose usual value alone is understood by the family.
-void check_hugging_face_fields(const YamlNode& config, std::string_view family,
-                               std::span<const std::string_view> understood);
 
 /// `kind: attention` of an operator.
 Operator read_attention(const Field& field);
-/// Lengths of sequences that are packed into one: `[512, 1024, 96]`, or { distribution: lognormal, count, mean, spread,
-/// shortest (= 1), longest }, whose spread is the standard deviation in tokens.
+/// Lengths of sequences that are packed into one: a list, or quantiles of a distribution.
 std::vector<std::int64_t> read_sequence_lengths(const Field& field);
 /// Complains at the key `attention` of an operator when its kind, asked for by name, does not run
 /// on the GPU; does nothing for other operators.

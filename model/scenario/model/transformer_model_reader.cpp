@@ -1,11 +1,5 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
-#include <string>
 
 #include "model/base/text.hpp"
-#include "model/base/words.hpp"
 #include "model/scenario/model/model_reader.hpp"
 
 namespace foretrain {
@@ -13,7 +7,6 @@ namespace foretrain {
 namespace {
 
 constexpr std::int64_t largest_transformer_dimension = 100'000'000;
-
 constexpr std::int64_t usual_classes = 1000;  // ImageNet's
 
 /// What a family means when nothing else is said. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
@@ -22,16 +15,12 @@ constexpr std::int64_t usual_classes = 1000;  // ImageNet's
 /// for both stacks and the output layer).
 struct FamilyDefaults {
   TransformerFamily family;
-  bool gated_ffn;
-  bool tied_embeddings;
-  bool biases;
+  bool gated_ffn, tied_embeddings, biases;
 };
-constexpr std::array<FamilyDefaults, 6> family_defaults = {{{TransformerFamily::gpt, false, true, true},
-                                                            {TransformerFamily::bert, false, true, true},
-                                                            {TransformerFamily::mpt, false, true, false},
-                                                            {TransformerFamily::llama, true, false, false},
-                                                            {TransformerFamily::vit, false, false, true},
-                                                            {TransformerFamily::t5, false, true, false}}};
+constexpr FamilyDefaults family_defaults[] = {
+    {TransformerFamily::gpt, false, true, true},  {TransformerFamily::bert, false, true, true},
+    {TransformerFamily::mpt, false, true, false}, {TransformerFamily::llama, true, false, false},
+    {TransformerFamily::vit, false, false, true}, {TransformerFamily::t5, false, true, false}};
 
 /// Feed-forward width when none is given: 4·hidden; gated ones have two matrices before the activation, so Llama takes
 /// 2/3 of that, rounded up to a multiple of 256 (meta-llama/llama, model.py, FeedForward).
@@ -39,14 +28,6 @@ std::int64_t default_ffn_hidden(std::int64_t hidden, bool gated) {
   if (!gated) return 4 * hidden;
   constexpr std::int64_t multiple = 256;
   return (8 * hidden / 3 + multiple - 1) / multiple * multiple;
-}
-
-void read_vit_shape(const MappingReader& model, TransformerConfig& config) {
-  model.fail_if(config.image_size % config.patch_size != 0, "patch_size", "{} does not divide the image size {}",
-                "a divisor of image_size", config.patch_size, config.image_size);
-  // One token per patch and the class token.
-  const std::int64_t side = config.image_size / config.patch_size;
-  config.sequence = side * side + 1;
 }
 
 void check_heads(const MappingReader& model, const TransformerConfig& config) {
@@ -66,7 +47,7 @@ void read_experts(const MappingReader& model, TransformerConfig& config) {
   if (config.dense_layers > 0) {
     config.dense_ffn_hidden = model["dense_ffn_hidden"].integer({1, largest_transformer_dimension});
   }
-  if (config.expert_imbalance < 1.0) model.fail("expert_imbalance", "the busiest below the mean", "1 or more");
+  model.fail_if(config.expert_imbalance < 1.0, "expert_imbalance", "the busiest below the mean", "1 or more");
 }
 
 /// Encoder and decoder are as wide and deep as each other unless the model says otherwise.
@@ -100,19 +81,12 @@ void read_window(const MappingReader& model, TransformerConfig& config) {
 }
 
 LayerKind kind_of_letter(char letter, const Field& pattern) {
-  switch (letter) {
-    case 'M':
-      return LayerKind::mamba;
-    case '*':
-      return LayerKind::attention;
-    case '-':
-      return LayerKind::feed_forward;
-    case 'E':
-      return LayerKind::experts;
-    default:
-      pattern.fail(fmt::format("no kind of layer is called \"{}\"", letter),
-                   "M (Mamba-2), * (attention), - (feed-forward) and E (experts)");
+  for (const auto& [known, kind] : {std::pair('M', LayerKind::mamba), std::pair('*', LayerKind::attention),
+                                    std::pair('-', LayerKind::feed_forward), std::pair('E', LayerKind::experts)}) {
+    if (letter == known) return kind;
   }
+  pattern.fail(fmt::format("no kind of layer is called \"{}\"", letter),
+               "M (Mamba-2), * (attention), - (feed-forward) and E (experts)");
 }
 
 void read_mamba(const MappingReader& model, TransformerConfig& config) {
@@ -122,23 +96,19 @@ void read_mamba(const MappingReader& model, TransformerConfig& config) {
   model.fail_if(mamba.selective() && (mamba.head_dim != 1 || mamba.groups != 1), "mamba_step_rank",
                 "layers of Mamba-1 have heads of one element, in one group",
                 "mamba_head_dim: 1 and mamba_groups: 1 beside it");
-  if (mamba.heads % mamba.groups != 0) {
-    model.fail(model.has("mamba_groups") ? "mamba_groups" : "mamba_heads",
-               fmt::format("{} heads in {} groups", mamba.heads, mamba.groups),
-               fmt::format("a number of groups that divides {}", mamba.heads));
-  }
+  model.fail_if(mamba.heads % mamba.groups != 0, model.has("mamba_groups") ? "mamba_groups" : "mamba_heads",
+                "{0} heads in {1} groups", "a number of groups that divides {0}", mamba.heads, mamba.groups);
 }
 
 /// `attention_kind: full | sliding | mla` with the keys of each. Where it is left out, `window` says sliding and
 /// `kv_lora_rank` says mla. Heads must be read.
 void read_attention_kind(const MappingReader& model, TransformerConfig& config) {
-  KeysSeen kind = KeysSeen::full;
-  if (model.has("window")) kind = KeysSeen::sliding;
-  if (model.has("kv_lora_rank")) kind = KeysSeen::mla;
-  kind = model.choice_or("attention_kind", kind);
-  if (kind == KeysSeen::mla) {
-    model.refuse({"window"}, "latent attention, which sees all keys", "attention_kind: sliding, or leave the key out");
-  }
+  const KeysSeen usual = model.has("kv_lora_rank") ? KeysSeen::mla
+                         : model.has("window")     ? KeysSeen::sliding
+                                                   : KeysSeen::full;
+  const KeysSeen kind = model.choice_or("attention_kind", usual);
+  model.fail_if(kind == KeysSeen::mla && model.has("window"), "window", "latent attention, which sees all keys",
+                "attention_kind: sliding, or leave the key out");
   // attention_kind: full leaves what a preset says of the others without effect.
   if (kind == KeysSeen::mla) read_latent_attention(model, config);
   if (kind == KeysSeen::sliding) read_window(model, config);
@@ -168,9 +138,8 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;
-  config.gated_ffn = defaults.gated_ffn;
-  config.tied_embeddings = defaults.tied_embeddings;
-  config.biases = defaults.biases;
+  std::tie(config.gated_ffn, config.tied_embeddings, config.biases) =
+      std::tie(defaults.gated_ffn, defaults.tied_embeddings, defaults.biases);
   if (vit) config.classes = usual_classes;
   model.fill(config);
   if (!model.has("kv_heads")) config.kv_heads = config.heads;
@@ -178,7 +147,10 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   check_heads(model, config);
   if (!model.has("ffn_hidden")) config.ffn_hidden = default_ffn_hidden(config.hidden, config.gated_ffn);
   if (vit) {
-    read_vit_shape(model, config);
+    model.fail_if(config.image_size % config.patch_size != 0, "patch_size", "{} does not divide the image size {}",
+                  "a divisor of image_size", config.patch_size, config.image_size);
+    const std::int64_t side = config.image_size / config.patch_size;
+    config.sequence = side * side + 1;  // one token per patch and the class token
     return config;
   }
   model.fail_if(config.experts_per_token > config.experts, "experts_per_token",

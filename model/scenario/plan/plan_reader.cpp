@@ -1,17 +1,10 @@
 #include "model/scenario/plan/plan_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <string_view>
-#include <utility>
+#include <numeric>
 
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
-#include "model/base/units.hpp"
-#include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
-#include "model/scenario/keys/keys.hpp"
 
 namespace foretrain {
 
@@ -23,12 +16,6 @@ Field bucket_rules() {
 
 bool adds_up_locally(const Sync& sync) { return sync.algorithm == SyncAlgorithm::hierarchical_parameter_server; }
 
-/// Where nothing runs beside them, cutting gains nothing but memory.
-bool cut(BucketsWhole whole, const Plan& plan) {
-  if (whole == BucketsWhole::without_overlap) return plan.sync.overlap || divides_gradients(plan);
-  return whole == BucketsWhole::never;
-}
-
 /// The size that the plan's rule comes to, once the rest of the plan is known.
 void set_bucket(Plan& plan) {
   Sync& sync = plan.sync;
@@ -38,7 +25,10 @@ void set_bucket(Plan& plan) {
   const double elements = std::max(rule.number_or("elements", 0.0), rule.number_or("elements_per_rank", 0.0) * ranks);
   const Bytes size =
       std::max(rule.quantity_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
-  sync.bucket = cut(rule.choice_or("whole", BucketsWhole::never), plan) ? size : Bytes::infinity();
+  // Where nothing runs beside them, cutting gains nothing but memory.
+  const BucketsWhole whole = rule.choice_or("whole", BucketsWhole::never);
+  const bool alone = whole == BucketsWhole::without_overlap && !sync.overlap && !divides_gradients(plan);
+  sync.bucket = whole == BucketsWhole::always || alone ? Bytes::infinity() : size;
   if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = rule.quantity_or("first_bucket", Bytes(0.0));
 }
 
@@ -46,14 +36,11 @@ void set_bucket(Plan& plan) {
 void check_zero(const MappingReader& keys, const Plan& plan) {
   keys.fail_if(plan.shard > 0 && plan.zero == 0, "shard", "stage 0 divides nothing",
                "stage: 1, 2 or 3, or leave the key out");
-  if (plan.zero != 2) {
-    keys.refuse({"gradients"}, fmt::format("stage {} leaves no choice of when gradients are scattered", plan.zero),
-                "stage: 2, or leave the key out");
-  }
-  if (plan.zero == 0 || plan.zero == 3) {
-    keys.refuse({"by"}, fmt::format("stage {} leaves no choice of how gradients are summed", plan.zero),
-                "stage: 1, or leave the key out");
-  }
+  keys.fail_if(plan.zero != 2 && keys.has("gradients"), "gradients",
+               "stage {} leaves no choice of when gradients are scattered", "stage: 2, or leave the key out",
+               plan.zero);
+  keys.fail_if((plan.zero == 0 || plan.zero == 3) && keys.has("by"), "by",
+               "stage {} leaves no choice of how gradients are summed", "stage: 1, or leave the key out", plan.zero);
   keys.fail_if(plan.zero_by == ZeroBy::all_reduce && divides_gradients(plan), "by",
                "gradients of which a rank keeps its part alone, summed for all ranks",
                "by: scatter, gradients: kept or stage: 1");
@@ -72,9 +59,8 @@ void check_sync(const MappingReader& keys, const Sync& sync) {
   if (const auto bucket = keys.find("bucket")) check_bucket_rule(bucket->where(), sync);
   if (has_servers(sync.algorithm)) return;
   for (const YamlEntry& entry : keys.field().node().entries) {
-    if (!keys::is_server_key(entry.key)) continue;
-    keys.fail(entry.key, fmt::format("{} without a parameter server", entry.key),
-              "algorithm: parameter_server, or leave the key out");
+    keys.fail_if(keys::is_server_key(entry.key), entry.key, "{} without a parameter server",
+                 "algorithm: parameter_server, or leave the key out", entry.key);
   }
 }
 
@@ -83,12 +69,6 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
   const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
   const std::int64_t gpus = worker_gpus(plan, cluster);
   return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
-}
-
-/// Experts no wider than the hidden state, which nobody divides further.
-bool has_small_experts(const ModelConfig& model) {
-  return model.has_experts() &&
-         std::get<TransformerConfig>(model.shape).ffn_hidden <= std::get<TransformerConfig>(model.shape).hidden;
 }
 
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
@@ -103,7 +83,9 @@ void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& pla
   const bool must = stated == 1 || (stated == 0 && plan.expert > std::int64_t{plan.data} * plan.context);
   keys.fail_if(must && !divides, "expert", "{0} ranks of experts over {1} tensor ranks and others",
                "a multiple of {1}, or expert_tensor: {1}", plan.expert, plan.tensor);
-  plan.folded_experts = must || (stated == 0 && divides && has_small_experts(model));
+  const auto* shape = model.has_experts() ? std::get_if<TransformerConfig>(&model.shape) : nullptr;
+  const bool small = shape != nullptr && shape->ffn_hidden <= shape->hidden;  // which nobody divides further
+  plan.folded_experts = must || (stated == 0 && divides && small);
   if (plan.folded_experts) plan.expert /= plan.tensor;
 }
 
@@ -113,7 +95,7 @@ void read_stage_layers(const Field& field, Plan& plan) {
                 "stages of several chunks, or ends that count as layers", "one chunk a stage, or leave the key out");
   plan.balance_by_speed = field.is_scalar() && field.text() == "by_speed";
   if (plan.balance_by_speed) return;
-  if (field.is_scalar()) field.fail("no layers", "by_speed, or a list such as [20, 12]");
+  field.fail_if(field.is_scalar(), "no layers", "by_speed, or a list such as [20, 12]");
   for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({0, 100'000})));
   field.fail_if(plan.stage_layers.size() > 2 && std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1,
                                                           0) != plan.stage_layers.end() - 1,
@@ -122,20 +104,80 @@ void read_stage_layers(const Field& field, Plan& plan) {
                 plan.stage_layers.size(), plan.pipeline);
 }
 
+/// In the order of ParallelDimension.
+constexpr int Plan::*sizes[] = {&Plan::tensor, &Plan::context, &Plan::expert, &Plan::data, &Plan::pipeline};
+
+/// Nodes that the fabric keeps closest together; 0 where it knows no such neighbourhoods.
+int neighbourhood(const Cluster& cluster) {
+  const auto& shape = cluster.network.fabric.shape;
+  if (const auto* tree = std::get_if<FatTree>(&shape)) return tree->nodes_per_leaf;
+  if (const auto* dragonfly = std::get_if<Dragonfly>(&shape)) return dragonfly->nodes_per_router;
+  if (const auto* sites = std::get_if<Sites>(&shape)) return (cluster.nodes + sites->sites - 1) / sites->sites;
+  return 0;
+}
+
+/// `order: tensor-context-expert-data-pipeline`, in any order; dimensions of one rank may be left out. The plan's sizes
+/// must be known.
+void read_order(const Field& field, Plan& plan) {
+  std::vector<ParallelDimension> order;
+  for (const std::string& word : split(field.text(), '-')) {
+    const auto dimension = value_of<ParallelDimension>(word);
+    field.fail_if(!dimension, "unknown dimension \"{}\"", "{}, joined by -", word,
+                  or_list({names_of<ParallelDimension>.begin(), names_of<ParallelDimension>.end()}));
+    field.fail_if(std::ranges::count(order, *dimension) > 0, "{} twice", "every dimension once", word);
+    order.push_back(*dimension);
+  }
+  for (const ParallelDimension dimension : plan.order) {
+    if (std::ranges::find(order, dimension) != order.end()) continue;
+    const int size = plan.*sizes[static_cast<std::size_t>(dimension)];
+    field.fail_if(size > 1, "without {0}, which has {1} ranks", "for example {2}-{0}", name(dimension), size,
+                  field.text());
+    order.push_back(dimension);
+  }
+  std::ranges::copy(order, plan.order.begin());
+}
+
+/// Nodes in the order of ranks, as listed; or for as many as `gpus` need `packed`, the first ones, which holds where
+/// nothing is stated, or `scattered`, one from each leaf (router, site) of the fabric in turn. `taken`: by other jobs.
+std::vector<int> read_placement(const std::optional<Field>& field, const Cluster& cluster, double gpus,
+                                const std::vector<int>& taken) {
+  std::vector<int> nodes;
+  const std::string word = !field ? "packed" : field->is_scalar() ? field->text() : "";
+  if (word == "scattered") {
+    const int together = neighbourhood(cluster);
+    field->fail_if(together == 0, "a fabric without leaves to scatter over",
+                   "cluster.network.fabric: { kind: fat_tree, … }, or a list of nodes");
+    for (int place = 0; place < together; ++place) {
+      for (int node = place; node < cluster.nodes; node += together) nodes.push_back(node);
+    }
+  } else if (word == "packed") {
+    nodes.resize(at_index(cluster.nodes));
+    std::iota(nodes.begin(), nodes.end(), 0);
+  } else {
+    NodeList list(cluster, taken);
+    for (const Field& entry : field->list_or_one()) list.add(entry);
+    field->fail_if(list.nodes().empty(), "no nodes", "nodes in the order of ranks, for example [0..7, 12..15]");
+    return list.nodes();
+  }
+  std::erase_if(nodes, [&](int node) { return std::ranges::binary_search(taken, node); });
+  double left = gpus;
+  const auto end =
+      std::ranges::find_if(nodes, [&](int node) { return (left -= number(cluster.gpus_on(node))) <= 0.0; });
+  if (end != nodes.end()) nodes.erase(end + 1, nodes.end());
+  return nodes;
+}
+
 /// What no key says by itself.
 void check_training_plan(const MappingReader& keys, const TrainWorkload& train, const Plan& plan) {
   keys.fail_if(plan.tensor_overlap && !plan.sequence_parallel, "tensor_overlap",
                "all-reduces, which are not chunked behind products", "sequence_parallel: true, or leave the key out");
   if (const auto zero = keys.find("zero"); zero && zero->is_mapping()) check_zero(zero->mapping(keys::zero), plan);
-  if (plan.zero != 3) {
-    keys.refuse({"reshard_after_forward"}, fmt::format("zero: {} does not shard weights", plan.zero),
-                "zero: 3, or leave the key out");
-  }
+  keys.fail_if(plan.zero != 3 && keys.has("reshard_after_forward"), "reshard_after_forward",
+               "zero: {} does not shard weights", "zero: 3, or leave the key out", plan.zero);
   const auto offload = keys.find("offload");
-  const std::vector<Field> offloaded = offload ? offload->list_or_one() : std::vector<Field>();
-  for (const Field& item : offloaded) {
-    item.fail_if(item.text() == "none" && offloaded.size() > 1, "none beside other words",
-                 "none alone, or the other words");
+  for (const Field& item : offload ? offload->list_or_one() : std::vector<Field>()) {
+    item.fail_if(item.text() == "none" && offload->is_sequence() && offload->list().size() > 1,
+                 "none beside other words", "none alone, or the other words");
   }
   if (const auto sync = keys.find("sync")) check_sync(sync->mapping(keys::sync), plan.sync);
   // How experts' tokens travel, and what is launched between their counts, are questions to models that have some.
@@ -197,6 +239,33 @@ Plan read_other_plan(const Field& field, const ReadWorkload& workload) {
   }
   workload.collective->fill(plan.sync);
   return plan;
+}
+
+NodeList::NodeList(const Cluster& cluster, const std::vector<int>& taken)
+    : taken_by_(at_index(cluster.nodes), By::nobody) {
+  for (const int node : taken) taken_by_[at_index(node)] = By::others;
+}
+
+void NodeList::add(const Field& field) {
+  const std::string& text = field.text();
+  const int count = static_cast<int>(taken_by_.size());
+  const std::size_t dots = text.find("..");
+  const auto node = [&](std::string_view part) {
+    const auto number = number_behind(trim(part), "");
+    field.fail_if(!number, "\"{}\" is no node", "a number, or a range such as 0..7", text);
+    field.fail_if(*number >= count, "node {0} does not exist", "0 to {1}", *number, count - 1);
+    return *number;
+  };
+  const int first = node(std::string_view(text).substr(0, dots));
+  const int last = dots == std::string::npos ? first : node(std::string_view(text).substr(dots + 2));
+  if (last < first) field.fail("the range ends before it begins", fmt::format("{}..{}", last, first));
+  for (int next = first; next <= last; ++next) {
+    By& by = taken_by_[at_index(next)];
+    if (by == By::own) field.fail(fmt::format("node {} twice", next), "each node once");
+    if (by == By::others) field.fail(fmt::format("node {} is another job's", next), "nodes that no entry of jobs has");
+    by = By::own;
+    nodes_.push_back(next);
+  }
 }
 
 }  // namespace foretrain

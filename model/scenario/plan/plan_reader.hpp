@@ -1,7 +1,6 @@
 // `plan:` of a scenario. Out: a Plan without anything left open.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,17 +23,6 @@ Plan read_other_plan(const Field& field, const ReadWorkload& workload);
 
 /// The names of the rules for `plan.sync.bucket` in scenarios/buckets.yaml.
 std::vector<std::string> bucket_rule_names();
-
-/// `order: tensor-context-expert-data-pipeline`, in any order; dimensions of one rank may be left out. The plan's sizes
-/// must be known. Throws ScenarioError for unknown, doubled and missing dimensions.
-void read_order(const Field& field, Plan& plan);
-
-/// `placement: [0..7, 12..15]`, nodes in the order of ranks; or a word for as many as `gpus` need: `packed`, the first
-/// ones, which holds where nothing is stated; `scattered`, one from each leaf (router, site) of the fabric in turn.
-/// Throws ScenarioError for nodes that are listed twice, are `taken` (sorted) by other jobs or are none of the
-/// cluster's.
-std::vector<int> read_placement(const std::optional<Field>& field, const Cluster& cluster, double gpus,
-                                const std::vector<int>& taken);
 
 /// Nodes of a cluster as a file lists them, each once.
 class NodeList {

@@ -1,26 +1,13 @@
 #include "model/scenario/plan/trainer_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <bitset>
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
 
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
-#include "model/base/units.hpp"
-#include "model/base/words.hpp"
-#include "model/parallelism/plan.hpp"
-#include "model/scenario/accepted_names.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/document_walk.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/keys/conditions.hpp"
 #include "model/scenario/keys/member.hpp"
@@ -47,11 +34,9 @@ struct Training {
   [[nodiscard]] keys::Situation situation() const { return {cluster, plan, &train}; }
   /// The record that the key of a setting fills.
   [[nodiscard]] void* record_of(const keys::Key& key) const {
-    const std::pair<const void*, void*> records[] = {{&keys::type_of_record<Plan>, &plan},
-                                                     {&keys::type_of_record<Sync>, &plan.sync},
-                                                     {&keys::type_of_record<TrainWorkload>, &train},
-                                                     {&keys::type_of_record<TrainerCode>, &train.code}};
-    for (const auto& [type, record] : records) {
+    using keys::detail::record_of;
+    for (const auto& [record, type] :
+         {record_of(plan), record_of(plan.sync), record_of(train), record_of(train.code)}) {
       if (key.member.record == type) return record;
     }
     throw InternalError(fmt::format("the setting {} fills nothing", key.name));
@@ -116,16 +101,11 @@ bool holds(const When& when, const Training& training) {
 /// empty source.
 Constant setting_provenance(const std::string& key, const MappingReader& setting) {
   const std::string& text = setting["value"].text();
-  Constant constant{key, 1.0, "", setting["kind"].choice<ConstantKind>(), setting["source"].text()};
-  if (trim(constant.source).empty()) setting.fail("source", "an empty source", "documentation or code of the framework");
-  if (text.find_first_of("0123456789") == 0) {
-    const NumberAndUnit parts = split_number_and_unit(text);
-    constant.value = parts.number;
-    constant.unit = parts.unit;
-  } else {
-    constant.name += "=" + text;
-  }
-  return constant;
+  const std::string& source = setting["source"].text();
+  setting.fail_if(trim(source).empty(), "source", "an empty source", "documentation or code of the framework");
+  const bool is_size = text.find_first_of("0123456789") == 0;
+  const NumberAndUnit parts = is_size ? split_number_and_unit(text) : NumberAndUnit{1.0, ""};
+  return {is_size ? key : key + "=" + text, parts.number, parts.unit, setting["kind"].choice<ConstantKind>(), source};
 }
 
 /// A trainer's value for a key, and the trainings that have it.
@@ -137,16 +117,10 @@ struct FrameworkValue {
   bool as_new;  ///< what a new plan or training has
 };
 
-/// Whether that is what a new plan or training has.
-bool is_as_new(const keys::Key& key, const std::string& told) {
-  return key.member.written != nullptr && key.member.written(nullptr, key) == told;
-}
-
 /// A trainer's file as it was read. The session keeps all documents, so that a document's place tells it apart.
 struct TrainerFileKey {
   struct Read {
-    std::shared_ptr<const YamlNode> document;  ///< by our names
-    MappingReader keys;
+    MappingReader keys;  ///< by our names
     std::string stem;
     std::vector<FrameworkValue> settings;  ///< of one key the first that holds counts
   };
@@ -164,9 +138,9 @@ TrainerFile trainer_file(const Field& named) {
   const std::filesystem::path path = catalogue_file(Catalogue::trainer, named);
   const YamlNode& document = cached_yaml_file(path.string());
   return session().known(TrainerFileKey{&document}, [&] {
-    const auto renamed = std::make_shared<YamlNode>(document);
-    use_our_names_of_settings(*renamed);
-    TrainerFileKey::Read file{renamed, Field(*renamed, "").mapping(keys::trainer), path.stem().string(), {}};
+    YamlNode renamed = document;
+    use_our_names_of_settings(renamed);
+    TrainerFileKey::Read file{Field(std::move(renamed), "").mapping(keys::trainer), path.stem().string(), {}};
     if (file.keys["kind"].text() != "trainer") file.keys.fail("kind", "not a framework file", "kind: trainer");
     const MappingReader settings = file.keys["settings"].mapping(keys::framework_settings);
     for (const keys::FrameworkKey& key : keys::framework_keys()) {
@@ -175,8 +149,9 @@ TrainerFile trainer_file(const Field& named) {
       for (const Field& one : stated->is_mapping() ? std::vector{*stated} : stated->list()) {
         const MappingReader keys = one.mapping(keys::framework_setting);
         const Constant provenance = setting_provenance(fmt::format("{}.{}", file.stem, key.name), keys);
+        const auto& written = key.row->member.written;
         file.settings.push_back({&key, read_when(keys.find("when")), Field(keys["value"].node(), key.name), provenance,
-                                 is_as_new(*key.row, keys["value"].text())});
+                                 written != nullptr && written(nullptr, *key.row) == keys["value"].text()});
       }
     }
     return file;
@@ -184,10 +159,7 @@ TrainerFile trainer_file(const Field& named) {
 }
 
 /// One that comes with the program.
-TrainerFile own_file_of_trainer(const char* name) {
-  const YamlNode written = yaml_scalar(name, {});
-  return trainer_file(Field(written, "plan.framework"));
-}
+TrainerFile own_file_of_trainer(const char* name) { return trainer_file({yaml_scalar(name, {}), "plan.framework"}); }
 
 /// What the trainer refuses to run, with its reason.
 void check_refusals(const MappingReader& file, const Training& training) {

@@ -1,10 +1,7 @@
 // scenarios/trainers/*.yaml: what a trainer (Megatron-LM, DistributedDataParallel, …) does unless it is told otherwise.
-// A file maps keys of a scenario to settings: `plan.sync.overlap: { value: false, when: { zero: [0, 1, 2] }, kind:
-// datasheet, source: "…" }`, or to a list of them for different trainings. `when` limits a setting to levels of
-// plan.zero, to formats, to plans with or without parameter servers (`servers: true`), adapters or gradients of weights
-// that are put off. `refuses` lists factors of a plan that the trainer does not run. What a trainer's file does not
-// say, `default_trainer`'s does. A file that `foretrain learn` wrote says, beside settings, what its runs taught of the
-// cost models' constants and of the cluster that they ran on.
+// A file maps keys of a scenario to settings, or to a list of them for different trainings (keys::trainer). What it
+// does not say, `default_trainer`'s does. One that `foretrain learn` wrote says as well what its runs taught of the
+// cost models' constants and of their cluster.
 #pragma once
 
 #include <algorithm>
@@ -44,9 +41,7 @@ struct Framework {
 };
 
 /// Sets what the training and its plan leave out: as the trainer does that the scenario names, else as is assumed. Left
-/// out are settings that `when:` limits to other plans and those that mean nothing here. Throws ScenarioError, at the
-/// trainer's file where that is to blame, for an unknown trainer, for a file that states what no trainer decides, and
-/// for a plan that the trainer refuses.
+/// out are settings that `when:` limits to other plans and those that mean nothing here.
 Framework apply_framework(const YamlNode& document, const Cluster& cluster, TrainWorkload& train, Plan& plan);
 
 /// Puts the figures of its trainer's cluster into a scenario that states none; those that were put in, for its

@@ -1,22 +1,6 @@
-// workload.tasks: a list of { id, on, run, after (= nothing), enqueued_by (= nobody) } and of loops.
-//   on:   gpu<i>, gpu<i>:stream<n>, gpu<i>:h2d, gpu<i>:d2h, gpu<i>:p2p, cpu, cpu<s>, disk
-//   run:  { kind: matmul, …, repeat: 50 } (and the other operators), { kind: copy, from: gpu0, to: cpu, size: 1 GB,
-//         pinned: true }, { kind: page_lock, size: 64 MB } (allocating pinned host memory), { kind: sleep, time:
-//         2 ms }, synchronize, { kind: forward, model: mlp-d2l, batch: 1, precision: fp32, execution (=
-//         plan.execution) } and the same with forward_backward, { kind: item, from: gpu0 } (one number, waited for),
-//         { kind: print, from: gpu0, size: 4 MB }
-//   after. An id or a list of ids, of tasks further up
-//   enqueued_by: cpu or cpu<s>, for what runs on a GPU: a host thread launches it. Calls of models need one (= cpu)
-//   { loop: 10, tasks: [ … ] } runs its tasks in turn, ten times
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <set>
-#include <string>
-#include <vector>
+// workload.tasks: tasks and loops over them. Keys: keys::task, keys::loop and keys::run.
 
 #include "model/base/text.hpp"
-#include "model/base/words.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 
@@ -28,17 +12,15 @@ using Action = HostWork::Action;
 
 // What a computer with some gigabytes of memory executes in a minute.
 constexpr double most_repetitions = 2e7;
+constexpr std::string_view one_task = "at least one: { id: a, on: gpu0, run: { kind: matmul, … } }";
 
 /// "gpu3", "cpu", "cpu1" or "disk". Throws ScenarioError for others and for those that the cluster does not have.
 void check_place(const std::string& place, const Field& field, const Cluster& cluster) {
   if (place == "cpu" || place == "disk") return;
-  if (const auto gpu = number_behind(place, "gpu")) {
-    if (*gpu < cluster.gpus()) return;
-    field.fail(fmt::format("{} does not exist", place), fmt::format("gpu0 to gpu{}", cluster.gpus() - 1));
-  }
-  if (const auto socket = number_behind(place, "cpu")) {
-    if (*socket < cluster.node.cpu.sockets) return;
-    field.fail(fmt::format("{} does not exist", place), fmt::format("cpu0 to cpu{}", cluster.node.cpu.sockets - 1));
+  for (const auto& [word, count] : {std::pair("gpu", cluster.gpus()), std::pair("cpu", cluster.node.cpu.sockets)}) {
+    const auto number = number_behind(place, word);
+    field.fail_if(number && *number >= count, "{0} does not exist", "{1}0 to {1}{2}", place, word, count - 1);
+    if (number) return;
   }
   field.fail(fmt::format("unknown place \"{}\"", place), "gpu<number>, cpu, cpu<socket> or disk");
 }
@@ -137,9 +119,8 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
 /// Copy engines execute no kernels.
 void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
   const std::size_t colon = place.find(':');
-  if (colon == std::string::npos || place.substr(colon + 1).starts_with("stream")) return;
-  keys.fail("on", fmt::format("{} is a queue of copies", place),
-            fmt::format("{0}, or one of its streams: {0}:stream1", place.substr(0, colon)));
+  keys.fail_if(colon != std::string::npos && !place.substr(colon + 1).starts_with("stream"), "on",
+               "{0} is a queue of copies", "{1}, or one of its streams: {1}:stream1", place, place.substr(0, colon));
 }
 
 /// Who launches the task, and whether what it does has its place where it runs.
@@ -159,7 +140,7 @@ void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioT
                   "no enqueued_by");
   task.enqueued_by = thread->text();
   check_place(task.enqueued_by, *thread, cluster);
-  if (!task.enqueued_by.starts_with("cpu")) thread->fail(fmt::format("{} is no host", task.enqueued_by), "cpu or cpu0");
+  thread->fail_if(!task.enqueued_by.starts_with("cpu"), "{} is no host", "cpu or cpu0", task.enqueued_by);
 }
 
 class TasksReader {
@@ -185,8 +166,7 @@ class TasksReader {
     result_.loops.push_back(static_cast<int>(keys["loop"].integer({1, 10'000'000})));
     const std::size_t before = result_.tasks.size();
     read(keys["tasks"], static_cast<int>(result_.loops.size()) - 1);
-    if (result_.tasks.size() == before)
-      keys.fail("tasks", "no tasks", "at least one: { id: a, on: gpu0, run: { kind: matmul, … } }");
+    keys.fail_if(result_.tasks.size() == before, "tasks", "no tasks", one_task);
   }
 
   void read_task(const Field& field, int loop) {
@@ -231,7 +211,7 @@ TasksWorkload read_tasks(const Field& field, const Cluster& cluster) {
   TasksReader reader(cluster);
   reader.read(field, -1);
   TasksWorkload result = std::move(reader).take();
-  if (result.tasks.empty()) field.fail("no tasks", "at least one: { id: a, on: gpu0, run: { kind: matmul, … } }");
+  field.fail_if(result.tasks.empty(), "no tasks", one_task);
   return result;
 }
 

@@ -1,12 +1,6 @@
 #include "model/scenario/workload/workload_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
-
 #include "model/base/text.hpp"
-#include "model/base/words.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "model/scenario/read_once.hpp"
@@ -100,8 +94,8 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   }
   const auto recovery = train.find("recovery");
   if (cluster.failures) workload.recovery = read_recovery(recovery, cluster);
-  if (recovery && !cluster.failures)
-    recovery->fail("nothing fails", "cluster.failures beside it: llama3-h100, for example");
+  train.fail_if(recovery && !cluster.failures, "recovery", "nothing fails",
+                "cluster.failures beside it: llama3-h100, for example");
   result.workload = std::move(workload);
 }
 
@@ -147,14 +141,10 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
   const std::string kind = work.name().text();
   const bool stores = kind == "disk_read" || kind == "disk_write", loads = kind == "data_loader";
   if ((stores || loads) && work.repeat > 1) work.name().fail("this is done once", "no repeat");
-  if (stores) {
-    result.workload = read_storage_workload(work.shape(), kind == "disk_write", cluster.node.storage);
-    return;
-  }
-  if (loads) {
-    result.workload = read_loader_workload(work.shape(), cluster.node.storage);
-    return;
-  }
+  const Storage& storage = cluster.node.storage;
+  if (stores) result.workload = read_storage_workload(work.shape(), kind == "disk_write", storage);
+  if (loads) result.workload = read_loader_workload(work.shape(), storage);
+  if (stores || loads) return;
   const auto on = work.shape().find("on");
   const bool on_cpu = on ? on->flag("gpu", "cpu") : kind == "memory_walk";  // which GPUs have not but by its name
   work.keys.erase("on");

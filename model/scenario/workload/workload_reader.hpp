@@ -38,35 +38,28 @@ struct StatedWork {
 };
 StatedWork read_stated_work(const Field& field);
 
-/// The operator that the work names (operator_kinds()), which the GPU must run.
+/// The operator that the work names, which the GPU must run.
 Operator read_operator(const StatedWork& work, const Gpu& gpu);
-const std::vector<std::string>& operator_kinds();
 
 /// The same on the processor, for `on: cpu`; complains at the kind where the CPU has none such.
 HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu);
 /// `kind: memory_walk` with `on: gpu`: a pointer chase over its memory.
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu);
 
-/// A loader. `usual` is the node's storage. Throws ScenarioError for contradictions: per_sample beside its parts,
-/// copies that do not block from pageable memory, a data set without storage, decoding on the device without its time.
+/// `usual` is the node's storage.
 DataLoader read_loader(const Field& field, const Storage& usual);
-/// { kind: data_loader, batch, … } with the keys of a loader.
 LoaderWorkload read_loader_workload(const Field& field, const Storage& usual);
-/// Requests to storage; `usual` is the node's.
 StorageWorkload read_storage_workload(const Field& field, bool write, const Storage& usual);
 /// `checkpoint:` of a training; `of_node`: what `storage: node` is.
 Checkpoint read_checkpoint(const Field& field, const Storage& of_node);
-/// `data:` of a training. Throws ScenarioError for a model without a sequence, and for samples that it cannot take.
 DataShape read_data(const Field& field, const ModelConfig& model);
-/// `freeze: [vision, projector, language]`, also the language model's embedding, blocks and head.
 void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& parts);
-/// `lora: { rank: 16, targets: [attention, ffn] }`.
 void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts);
 /// Throws ScenarioError at `train` where everything is frozen.
 void check_something_is_trained(const Field& train, const ModelConfig& model, const TrainedParts& parts);
 
-/// `precision:` of a training: a word, or a format with its recipe, `{ fp8: { scaling: block } }`. The recipe may also
-/// stand beside it: `precision: fp8` and `fp8: { scaling: block }`, or the latter alone. The model must be read.
+/// A word, or a format with its recipe, `{ fp8: { scaling: block } }`, which may also stand beside it or alone. The
+/// model must be read.
 void read_training_precision(const MappingReader& train, TrainWorkload& workload);
 /// Complains where the GPU has no units for the format, or no kernels with block-scaled operands do such work.
 void check_training_precision(const MappingReader& train, const TrainWorkload& workload, const Gpu& gpu);
@@ -75,7 +68,6 @@ void check_precision(Precision precision, const ModelConfig& model, const Gpu& g
 /// "v100-sxm2-16gb has no units for bf16".
 std::string no_units(const Gpu& gpu, Precision precision);
 
-/// `workload.tasks`: see tasks_workload_reader.cpp for the grammar.
 TasksWorkload read_tasks(const Field& field, const Cluster& cluster);
 
 }  // namespace foretrain

@@ -1,15 +1,100 @@
+// Of a training: its number formats, samples, frozen parts and adapters.
 #include "model/scenario/workload/workload_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
 
+#include "model/base/text.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {
+
+namespace {
+
+std::int64_t layers_of(const ModelConfig& model) {
+  if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) return transformer->layers;
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) return whole->language.layers;
+  return 0;
+}
+
+/// `{ scaling: block, first_bf16_layers: 1, last_bf16_layers: 1 }`
+void read_recipe(const Field& field, TrainWorkload& workload) {
+  const MappingReader keys = field.mapping(keys::recipe);
+  keys.fail_if(keys.has("scaling") && workload.precision != Precision::fp8, "scaling",
+               "{} scales blocks and nothing else", "leave the key out, or fp8", name(workload.precision));
+  QuantisationRecipe& recipe = workload.recipe;
+  keys.fill(recipe);
+  const std::int64_t layers = layers_of(workload.model);
+  const std::int64_t kept = recipe.first_bf16_layers + recipe.last_bf16_layers;
+  keys.fail_if(kept > layers, keys.has("last_bf16_layers") ? "last_bf16_layers" : "first_bf16_layers",
+               "{0} layers in bf16, and the model has {1}", "{1} in all at most", kept, layers);
+}
+
+std::string what_multiplies(const Gpu& gpu) {
+  const auto other = gpu.has_tensor_cores(Precision::mxfp8) ? Precision::mxfp8
+                     : gpu.has_tensor_cores(Precision::fp8) ? Precision::fp8
+                                                            : Precision::bf16;
+  return fmt::format("{}{}, or a GPU that has some (Blackwell)", name(other),
+                     other == Precision::fp8 ? " (with scaling: block in a training)" : "");
+}
+
+}  // namespace
+
+std::string no_units(const Gpu& gpu, Precision precision) {
+  return fmt::format("{} has no units for {}", gpu.name, name(precision));
+}
+
+void read_training_precision(const MappingReader& train, TrainWorkload& workload) {
+  const auto stated = train.find("precision");
+  std::optional<Field> word = stated;
+  std::vector<std::pair<Precision, Field>> recipes;
+  const auto add_recipes = [&](const MappingReader& keys) {
+    for (const std::string_view key : {"fp8", "mxfp8", "nvfp4"}) {
+      if (const auto recipe = keys.find(key)) recipes.emplace_back(*value_of<Precision>(key), *recipe);
+    }
+  };
+  if (stated && stated->is_mapping()) {
+    // `preset` is what overrides make of a word when they state a key below it.
+    const MappingReader formats = stated->mapping(keys::precision);
+    word = formats.find("preset");
+    add_recipes(formats);
+  }
+  add_recipes(train);
+  if (recipes.size() > 1) recipes[1].second.fail("a second recipe", "one, as precision: { fp8: { scaling: block } }");
+  if (!recipes.empty()) workload.precision = recipes[0].first;
+  if (word) workload.precision = word->choice<Precision>(training_precisions);
+  if (recipes.empty()) return;
+  const auto& [format, recipe] = recipes[0];
+  recipe.fail_if(format != workload.precision, "the recipe of {0}, but the precision is {1}",
+                 "precision: {0}, or leave the key out", name(format), name(workload.precision));
+  read_recipe(recipe, workload);
+}
+
+void check_training_precision(const MappingReader& train, const TrainWorkload& workload, const Gpu& gpu) {
+  const auto stated = train.find("precision");
+  check_precision(workload.precision, workload.model, gpu, stated ? *stated : train.field());
+  if (workload.precision != Precision::fp8 || workload.recipe.scaling != Fp8Scaling::block) return;
+  if (gpu.has_tensor_cores(Precision::fp8)) return;
+  const Field recipe = stated && stated->is_mapping() ? stated->mapping(keys::precision)["fp8"] : train["fp8"];
+  recipe.find("scaling").value_or(recipe).fail(no_units(gpu, Precision::fp8), "bf16, or a GPU that has some (Hopper)");
+}
+
+void check_precision(const Operator& op, const Gpu& gpu, const Field& field) {
+  if (!is_block_scaled(op.precision)) return;
+  const Field precision = field.find("precision").value_or(field);
+  precision.fail_if(!std::holds_alternative<Matmul>(op.work), "only matrix products have operands in {}",
+                    "bf16, or kind: matmul", name(op.precision));
+  if (!gpu.has_tensor_cores(op.precision)) precision.fail(no_units(gpu, op.precision), what_multiplies(gpu));
+}
+
+void check_precision(Precision precision, const ModelConfig& model, const Gpu& gpu, const Field& field) {
+  if (!is_block_scaled(precision)) return;
+  field.fail_if(std::holds_alternative<NetworkConfig>(model.shape),
+                "only linear layers of transformers are cast to {}, and {} is a network of layers",
+                "bf16, or a transformer", name(precision), model.name);
+  if (!gpu.has_tensor_cores(precision)) field.fail(no_units(gpu, precision), what_multiplies(gpu));
+}
 
 namespace {
 
@@ -44,12 +129,9 @@ LengthDistribution read_distribution(const Field& field) {
 }
 
 Batching read_batching(const Field& field, std::int64_t sequence) {
-  Batching batching;
-  if (!field.is_mapping()) {
-    batching.kind = field.choice<Batching::Kind>();
-    return batching;
-  }
+  if (!field.is_mapping()) return {.kind = field.choice<Batching::Kind>()};
   const MappingReader keys = field.mapping(keys::batching);
+  Batching batching;
   keys.fill(batching);
   keys.fail_if(batching.length > 0 && batching.length < sequence, "length",
                "packed sequences of {0} cannot hold a sample of {1}",
@@ -63,13 +145,11 @@ const TransformerConfig* language_of(const ModelConfig& model) {
   return transformer == nullptr || transformer->family == TransformerFamily::vit ? nullptr : transformer;
 }
 
-double mean_of(const LengthDistribution& lengths) { return moment(values_of(lengths), 1); }
-
 }  // namespace
 
 DataShape read_data(const Field& field, const ModelConfig& model) {
   const TransformerConfig* language = language_of(model);
-  if (language == nullptr) field.fail(fmt::format("{} has no sequence", model.name), "leave the key out");
+  field.fail_if(language == nullptr, "{} has no sequence", "leave the key out", model.name);
   field.fail_if(language->decoder_layers > 0, "samples of {} have two sequences of one length each",
                 "leave the key out", model.name);
   const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
@@ -78,17 +158,17 @@ DataShape read_data(const Field& field, const ModelConfig& model) {
   data.text = read_distribution(keys["text"]);
   if (const auto batching = keys.find("batching")) data.batching = read_batching(*batching, language->sequence);
   if (const auto images = keys.find("images")) {
-    if (whole == nullptr) images->fail(fmt::format("{} takes no images", model.name), "leave the key out");
+    images->fail_if(whole == nullptr, "{} takes no images", "leave the key out", model.name);
     data.images = read_distribution(*images);
   }
-  double tokens = mean_of(data.text);
+  double tokens = moment(values_of(data.text), 1);
   if (whole != nullptr) {
-    const double images = mean_of(data.images);
+    const double images = moment(values_of(data.images), 1);
     keys.fail_if(!(images > 0.0), "images", "no images",
                  "at least some samples with an image, or the language model alone");
     tokens += images * static_cast<double>(visual_tokens(*whole));
   }
-  if (!(tokens > 0.0)) keys.fail("text", "empty samples", "a length above zero");
+  keys.fail_if(!(tokens > 0.0), "text", "empty samples", "a length above zero");
   keys.fail_if(tokens > static_cast<double>(language->sequence), "text",
                "samples of {:.0f} tokens on average for a model of {}",
                "shorter text, fewer images, or a longer sequence of the model", tokens, language->sequence);
@@ -103,9 +183,8 @@ void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& par
   const bool with_vision = std::holds_alternative<VisionLanguageConfig>(model.shape);
   for (const Field& item : field.list_or_one()) {
     const Part part = item.choice<Part>();
-    if (!with_vision && (part == Part::vision || part == Part::projector)) {
-      item.fail(fmt::format("{} has no {}", model.name, item.text()), "language, embedding, blocks or head");
-    }
+    item.fail_if(!with_vision && (part == Part::vision || part == Part::projector), "{} has no {}",
+                 "language, embedding, blocks or head", model.name, item.text());
     parts.vision_frozen |= part == Part::vision;
     parts.projector_frozen |= part == Part::projector;
     parts.embedding_frozen |= part == Part::language || part == Part::embedding;
@@ -136,9 +215,9 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
       lora.ffn |= target == Target::ffn;
       lora.qkv |= target == Target::qkv;
     }
-    if (lora.qkv && lora.attention) targets->fail("qkv is a part of attention", "one of them");
-    if (!lora.attention && !lora.ffn && !lora.qkv)
-      targets->fail("an empty list", "attention, ffn, or both; qkv instead of attention");
+    targets->fail_if(lora.qkv && lora.attention, "qkv is a part of attention", "one of them");
+    targets->fail_if(!lora.attention && !lora.ffn && !lora.qkv, "an empty list",
+                     "attention, ffn, or both; qkv instead of attention");
   }
   keys.fail_if(lora.ffn && language->experts > 1, "targets", "adapters beside the matrices of experts",
                "targets: [attention]");

@@ -1,16 +1,70 @@
-// Where samples come from and what is saved: loaders, requests to storage, checkpoints.
+// Work of hosts: walks over memory, GEMMs on cores; loaders, requests to storage, checkpoints.
+
+#include "model/base/format.hpp"
+#include "model/base/text.hpp"
+#include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <initializer_list>
-#include <utility>
-
-#include "model/base/units.hpp"
-#include "model/scenario/hardware/hardware_reader.hpp"
-
 namespace foretrain {
+
+namespace {
+
+void check_threads(const MappingReader& keys, int threads, const Cpu& cpu) {
+  keys.fail_if(threads > cpu.cores, "threads", "{0} threads, but {1} has {2} cores", "at most {2}", threads, cpu.name,
+               cpu.cores);
+}
+
+HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
+  const MappingReader keys = field.mapping(keys::memory_walk);
+  const MemoryHierarchy& memory = *cpu.hierarchy;
+  MemoryWalk walk;
+  keys.fill(walk);
+  check_threads(keys, walk.threads, cpu);
+  keys.fail_if(walk.working_set > cpu.memory, "working_set", "{} has {}", "a working set that fits", cpu.name,
+               format_binary_bytes(cpu.memory));
+  keys.fail_if(walk.working_set < memory.line * static_cast<double>(walk.threads), "working_set",
+               "less than a line for each thread", "at least 64 B a thread");
+  keys.fail_if(keys.has("burst") && walk.burst < memory.line, "burst", "bursts are whole lines", "at least 64 B");
+  keys.fail_if(walk.pattern == WalkPattern::pointer_chase && walk.access != WalkAccess::read, "access",
+               "a pointer chase reads", "access: read");
+  if (walk.element > memory.line) keys.fail("element", "larger than a line", "at most 64 B");
+  keys.fail_if(walk.pattern == WalkPattern::strided && walk.stride > walk.working_set / walk.threads, "stride",
+               "longer than a thread's part of the working set", "a shorter stride");
+  keys.fail_if(walk.remote && (cpu.sockets < 2 || !(memory.remote_latency.value() > 0.0)), "memory",
+               "{} describes no memory of another socket", "memory: local", cpu.name);
+  return {fmt::format("{} over {}", name(walk.pattern), format_binary_bytes(walk.working_set)), walk, 1};
+}
+
+HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
+  const MappingReader keys = field.mapping(keys::cpu_matmul);
+  CpuMatmul work;
+  keys.fill(work);
+  if (!keys.has("threads")) work.threads = cpu.cores;
+  check_threads(keys, work.threads, cpu);
+  return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
+}
+
+}  // namespace
+
+HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
+  const MappingReader keys = field.mapping(keys::gpu_chase);
+  const GpuChase walk{keys["working_set"].quantity<Bytes>()};
+  keys.fail_if(keys.choice_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase, "pattern",
+               "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
+  keys.fail_if(walk.working_set <= gpu.l2_cache, "working_set", "the L2 of {} holds {}",
+               "more than that: memory is what is asked about", gpu.name, format_binary_bytes(gpu.l2_cache));
+  keys.fail_if(walk.working_set > gpu.memory, "working_set", "{} has {}", "one that fits", gpu.name,
+               format_binary_bytes(gpu.memory));
+  return {fmt::format("pointer chase over {} of {}", format_binary_bytes(walk.working_set), gpu.name), walk, 1};
+}
+
+HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu) {
+  const bool walks = kind.text() == "memory_walk";
+  kind.fail_if(!walks && kind.text() != "matmul", "no operator {} on a CPU", "memory_walk or matmul", kind.text());
+  kind.fail_if(!cpu.hierarchy, "the memory hierarchy of {} is not described",
+               "a node whose cpu names its hierarchy (scenarios/hardware/processors)", cpu.name);
+  return walks ? read_memory_walk(field, cpu) : read_cpu_matmul(field, cpu);
+}
 
 namespace {
 
@@ -53,10 +107,9 @@ DataLoader read_loader(const Field& field, const Storage& usual) {
 }
 
 LoaderWorkload read_loader_workload(const Field& field, const Storage& usual) {
-  LoaderWorkload workload;
   YamlNode loader = field.node();
   loader.erase("batch");
-  workload.loader = read_loader(Field(loader, field.path()), usual);
+  LoaderWorkload workload{read_loader({std::move(loader), field.path()}, usual)};
   const Field batch = field.at("batch", "the samples of one batch");
   workload.batch = static_cast<double>(batch.integer({1, 1'000'000'000}));
   return workload;
@@ -89,10 +142,9 @@ Checkpoint read_checkpoint(const Field& field, const Storage& of_node) {
   const auto storage = keys.find("storage");
   if (!storage) {
     // A machine's own disks fail with it: what nobody states has to outlive a machine.
-    const YamlNode usual = yaml_scalar("object-store", field.node().where);
-    checkpoint.storage = read_storage(Field(usual, join_path(field.path(), "storage")));
+    checkpoint.storage = read_storage({yaml_scalar("object-store", field.where()), join_path(field.path(), "storage")});
   } else if (storage->is_scalar() && storage->text() == "node") {
-    if (!of_node.exists()) storage->fail("the node has no storage", "a name of scenarios/hardware/storage.yaml");
+    storage->fail_if(!of_node.exists(), "the node has no storage", "a name of scenarios/hardware/storage.yaml");
     checkpoint.storage = of_node;
   } else {
     checkpoint.storage = read_storage(*storage);
