@@ -226,7 +226,7 @@ YamlNode resolve_preset(const Field& field, Catalogue section) { return resolved
 std::optional<double> percentage(const Field& field, std::string_view expected) {
   const NumberAndUnit parts = field.parse(split_number_and_unit);
   if (parts.unit != "%") return std::nullopt;
-  field.fail_if(!(parts.number > 0.0 && parts.number <= 100.0), "{} %", "{}", parts.number, expected);
+  field.fail_if(!(parts.number > 0.0 && parts.number <= 100.0), "{} %", "{1}", parts.number, expected);
   return parts.number / 100.0;
 }
 

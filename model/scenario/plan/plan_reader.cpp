@@ -122,7 +122,7 @@ void read_order(const Field& field, Plan& plan) {
   std::vector<ParallelDimension> order;
   for (const std::string& word : split(field.text(), '-')) {
     const auto dimension = value_of<ParallelDimension>(word);
-    field.fail_if(!dimension, "unknown dimension \"{}\"", "{}, joined by -", word,
+    field.fail_if(!dimension, "unknown dimension \"{}\"", "{1}, joined by -", word,
                   or_list({names_of<ParallelDimension>.begin(), names_of<ParallelDimension>.end()}));
     field.fail_if(std::ranges::count(order, *dimension) > 0, "{} twice", "every dimension once", word);
     order.push_back(*dimension);
