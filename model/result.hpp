@@ -32,7 +32,7 @@ struct SharedFabric {
 
 /// Parts of a TrainResult. A base of it, so that they are complete where std::optional holds them.
 struct TrainResultParts {
-  /// What becomes of the tokens of samples that differ in length or hold images; per sample.
+  /// Use of tokens per sample, for samples that differ in length or hold images.
   struct TokenUse {
     double tokens = 0.0;    ///< that mean something, visual ones included
     double computed = 0.0;  ///< with padding
@@ -159,7 +159,7 @@ struct RoutingSpread {
   Seconds p50, p90, p99;
 };
 
-/// Of what measurements a range is made.
+/// Kind of measurements behind a range.
 struct UncertaintyCause {
   std::string what;      ///< a kind of measurements, in words
   std::string constant;  ///< that says how far nine of ten of them lie from their predictions
@@ -174,7 +174,7 @@ struct Setting {
   bool by_default = false;  ///< the scenario does not say it
 };
 
-/// What is said of every kind of work, and what of this one.
+/// Fields of every kind of work, and those of this one.
 struct Result {
   std::string scenario;
   Fidelity fidelity = Fidelity::flows;

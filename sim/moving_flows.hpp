@@ -45,8 +45,8 @@ class MovingFlows {
     GroupId sole_group = -1;  ///< the group that has every one of its links, this among them, to itself
   };
   /// Once flows have met: one flow for each class of equal ones (flow_classes.hpp), over one link for each class of
-  /// equal links. Flows of a set start together and flows of a class belong to one set, so that the classes hold
-  /// whichever sets are moving: every flow of a class has at all times what its representative has.
+  /// equal links. Flows of a set start together and flows of a class belong to one set, so the classes hold whichever
+  /// sets are moving. Every flow of a class always has the rate of its representative.
   struct Simulated {
     struct Representative {
       RouteIndex route = 0;

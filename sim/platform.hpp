@@ -29,7 +29,7 @@ class Platform {
   std::vector<std::int32_t> end_flows(Seconds now);
   /// Rates anew for all whom a change concerns.
   void share_links();
-  /// Of a flow, at the rates that are shared; infinity where nothing moves but the background.
+  /// First end of a flow at the shared rates; infinity if only the background moves.
   [[nodiscard]] Seconds first_end();
 
  private:

@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-/// What is put in is taken out in the same order, by types that the other side knows.
+/// Values come out in the order and with the types of their insertion.
 class Bytestream {
  public:
   Bytestream() = default;

@@ -22,8 +22,8 @@ struct CsvTable {
 };
 
 /// Reads a table; blank lines are skipped. Throws ScenarioError (with position) for an empty text, an unclosed quote,
-/// text behind a closing quote, an empty or repeated column name, a row with more or fewer cells than the header, and
-/// more than 10,000 columns or four million cells.
+/// text behind a closing quote, and an empty or repeated column name. Throws it as well for a row with more or fewer
+/// cells than the header, and for more than 10,000 columns or four million cells.
 CsvTable parse_csv(std::string_view text, const std::string& file);
 
 /// One line without line end, cells quoted where they must be.

@@ -65,7 +65,7 @@ std::string all_of(int file, const std::filesystem::path& path, const ReadingLim
   }
 }
 
-/// What was piped into this program.
+/// The piped input of this program.
 struct StandardInput {
   std::optional<std::string> content;
 };

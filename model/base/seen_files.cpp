@@ -8,7 +8,7 @@ namespace foretrain {
 
 namespace {
 
-/// What a session has seen of files lately.
+/// Recent file checks of a session.
 struct Looks {
   int views = 0;    ///< that are open
   SeenFiles known;  ///< since the outermost of them was opened

@@ -67,7 +67,7 @@ class Session {
     return value_of<Key>(entries_.front());
   }
 
-  /// What is known for the key; where nothing is, what `make` returns.
+  /// Returns the cached value of the key, or that of `make`.
   template <typename Key, typename Make>
   Pointer<Key> known(Key key, const Make& make) {
     if (Pointer<Key> value = find(key)) return value;

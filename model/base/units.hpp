@@ -63,7 +63,7 @@ double parse_metres(std::string_view text);
 /// "2.5 USD/GPU/hour" → 2.5. Throws UnitError.
 double parse_usd_per_gpu_hour(std::string_view text);
 
-/// What a unit measures, and all units that measure it.
+/// A dimension and all its units.
 struct UnitFamily {
   std::string what;  ///< "a bandwidth"
   std::vector<std::string> units;

@@ -27,7 +27,7 @@ struct Algorithm {
   bool has_servers = false;
 
   [[nodiscard]] bool has(CollectiveOperation operation) const;
-  /// Of one of its operations. One rank alone has nothing to do without servers.
+  /// Schedule of one of its operations; empty for a single rank without servers.
   [[nodiscard]] Schedule schedule(CollectiveOperation operation, int ranks, const ScheduleShape& shape) const;
 };
 

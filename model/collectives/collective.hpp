@@ -15,7 +15,7 @@
 
 namespace foretrain {
 
-/// What an all-to-all of tokens among the ranks of experts is, beside its size.
+/// Routing of an expert all-to-all, besides its size.
 struct TokenRouting {
   ExpertDispatch dispatch = ExpertDispatch::all_to_all;
   int copies = 1;          ///< of each token, for as many experts

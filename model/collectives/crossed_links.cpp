@@ -21,7 +21,7 @@ std::int32_t CrossedLinks::new_link(BytesPerSecond bandwidth) {
   return static_cast<std::int32_t>(bandwidth_.size() - 1);
 }
 
-/// What its connection lets through at most; the links go to `crossed_`.
+/// Returns the rate limit of the connection; writes its links to `crossed_`.
 BytesPerSecond CrossedLinks::find(const Flow& flow) {
   route_.clear();
   crossed_.clear();

@@ -23,8 +23,8 @@ bool only_ends_matter(const Topology& topology) {
   return topology.fabric_is_one_switch() && !topology.limits_connections();
 }
 
-/// More ranks send to one rank of every other node, to each place of a node in its turn, what they owe all of it: every
-/// pair of nodes is loaded as it should be, and so are all ranks.
+/// More ranks send what they owe a node to one of its ranks, to each place in turn. So every pair of nodes and every
+/// rank is loaded as it should be.
 constexpr std::size_t most_ranks_in_pairs = 1024;
 
 /// `rails`: to the rank at the own place in each other node, all places being taken in turn where it has fewer.
@@ -120,7 +120,7 @@ struct Loads {
   }
 };
 
-/// Those in which something moves, each as late as its farthest message.
+/// Phases in which something moves, each as late as its farthest message.
 std::vector<LoweredCollective::Phase> phases_of(std::vector<LoweredCollective::Phase> phases,
                                                 const Topology& topology) {
   std::erase_if(phases, [](const LoweredCollective::Phase& phase) { return phase.flows.empty(); });

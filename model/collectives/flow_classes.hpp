@@ -1,8 +1,8 @@
-// Flows that must fare alike are simulated once. Flows and links are put into classes such that every link of a class
-// has the same bandwidth and is crossed by equally many flows of each class, and every flow of a class has the same
-// kind (who starts it, how many bytes) and weight and crosses equally many links of each class. The coarsest equitable
-// partition of the graph of flows and links. Max–min fair rates are then equal within a class, whichever kinds are
-// moving, so that one flow and one link can stand for each class, and no result changes (but see fold()).
+// Flows that must fare alike are simulated once. The classes are the coarsest equitable partition of the graph of flows
+// and links. Links of a class have the same bandwidth, and equally many flows of each class cross them. Flows of a
+// class have the same kind (who starts it, how many bytes) and weight, and cross equally many links of each class.
+// Max–min fair rates are then equal within a class, whichever kinds are moving, so that one flow and one link can stand
+// for each class, and no result changes (but see fold()).
 #pragma once
 
 #include <cstddef>

@@ -28,8 +28,8 @@ double owed(const CollectiveCall& call) {
   return (ranks - hot) / (ranks - 1.0) / hot;
 }
 
-/// Of two ranks that owe each other a message one sends first; with so many ranks that flows are no longer those of
-/// pairs, all of an all-to-all takes longer instead.
+/// Of two ranks that exchange messages one sends first. If flows are no longer those of pairs, the whole all-to-all
+/// takes longer instead.
 bool takes_turns(const CollectiveCall& call) {
   return call.operation == all_to_all && call.groups.front().size() < fewest_ranks_aggregated;
 }
@@ -66,7 +66,7 @@ void take_turns(LoweredCollective& lowered, const CollectiveCall& call) {
   lowered.phases = std::move(phases);
 }
 
-/// That a rank sends and receives in each repetition of a phase; rings have two pieces under way.
+/// Messages that a rank sends and receives in each repetition of a phase; rings have two pieces in flight.
 double messages(const CollectiveCall& call) {
   switch (call.operation) {
     case all_to_all:
@@ -78,7 +78,7 @@ double messages(const CollectiveCall& call) {
   }
 }
 
-/// Of these messages, those that it waits for: what it receives.
+/// Messages that a rank waits for: those that it receives.
 double waits(const CollectiveCall& call) {
   const bool sends_as_many = call.operation != all_to_all && call.operation != broadcast;
   return sends_as_many ? messages(call) / 2.0 : std::min(1.0, messages(call));

@@ -23,7 +23,7 @@ LoweredCollective broadcast_by_gloo(const CollectiveCall& call, const Topology& 
 /// all-gather between two is in two pieces, of which the second ones pass at the same time.
 void add_gloo_costs(LoweredCollective& lowered, const CollectiveCall& call, const Topology& topology);
 
-/// What a message between two ranks takes beside its links; nothing between GPUs.
+/// Time of a message between two ranks besides its links; zero between GPUs.
 Seconds gloo_message(const Flow& flow, const Topology& topology);
 
 }  // namespace foretrain

@@ -333,7 +333,7 @@ std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& 
     }
     result.push_back(flow);
   }
-  // Who forwards for others has a connection of each of them.
+  // A rank that forwards for others has a connection for each of them.
   return any ? merge_by_ends(std::move(result), &Flow::beside) : result;
 }
 

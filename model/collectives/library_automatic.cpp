@@ -41,7 +41,7 @@ using enum CollectiveOperation;
 constexpr NcclVersion trees_since{2, 4}, network_switches_since{2, 6}, node_switches_since{2, 17},
     node_switch_trees_since{2, 18}, network_gathers_since{2, 20};
 
-/// What one way of carrying the collective out puts on the links, for one byte.
+/// Link load of one algorithm, per byte.
 struct Load {
   Seconds time;  ///< of the busiest link, or of the slowest socket
   std::shared_ptr<const std::vector<Flow>> flows;
@@ -126,7 +126,7 @@ class AutomaticCollective {
                                      [&](const Candidate& candidate) { return candidate.time(call_.size); });
   }
 
-  /// Those of one name, so that no constant of another is read, or with automatic all of them.
+  /// Candidates of one name, so that no constant of another is read; all with `automatic`.
   std::vector<Candidate> candidates(SyncAlgorithm named) {
     using enum SyncAlgorithm;
     const auto wanted = [named](SyncAlgorithm one) { return named == automatic || named == one; };
@@ -253,9 +253,9 @@ class AutomaticCollective {
             protocol.share};
   }
 
-  /// Two trees that each carry half the message. Over two or three nodes their cards would have less to carry than in a
-  /// ring, but NCCL runs them over the ring's channels, at tree_efficiency of its bandwidth and 2 bytes for each byte
-  /// (src/graph/tuning.cc): 16 A100 on two nodes stay at the ring's 100 GB/s of bus bandwidth (vTrain, tensor 16).
+  /// Two trees that each carry half the message. Over two or three nodes their NICs would carry less than a ring's. But
+  /// NCCL runs the trees over the ring's channels, at tree_efficiency of its bandwidth and 2 bytes for each byte
+  /// (src/graph/tuning.cc). 16 A100 on two nodes stay at the ring's 100 GB/s of bus bandwidth (vTrain, tensor 16).
   Candidate tree_of(const Load& traffic, const Load& ring_traffic, const LibraryProtocol& protocol) const {
     const double n = slowest().ranks;
     const Seconds over_channels = ring_traffic.time * (n / (n - 1.0)) / library_.constants().tree_efficiency;

@@ -13,7 +13,7 @@ constexpr std::array<ExpectedGpu, 4> gpus = {
      {10.0, 2 * 141.0 / 720.0, 40.0 / 90.0, 24.0, 40.0 / 34.4, 0.74, 90.0 / 720.0}}};
 constexpr double switch_latency = 25.0 / 0.6;  // in steps of LL, as the others
 
-/// What NCCL expects of rings.
+/// NCCL's own estimate of ring times.
 class ExpectedTimes {
  public:
   explicit ExpectedTimes(const ExpectedRing& ring)

@@ -26,7 +26,7 @@ class LinkLoad {
   };
   /// The same of some of the flows that have been added since clear().
   Busiest busiest_of(const std::vector<Flow>& flows);
-  /// What the flows added since clear() take on the link.
+  /// Time of the flows added since clear() on the link.
   [[nodiscard]] Seconds time_on(LinkId link) const;
   void add(const std::vector<Flow>& flows);
   void clear();

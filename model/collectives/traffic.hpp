@@ -25,7 +25,7 @@ struct GroupLayout {
   bool network_reduces = false;   ///< the network's switches between its nodes do
 };
 
-/// Of a group that stands for one of so many ranks; 0: they are all.
+/// Layout of a group that stands for one of `ranks` ranks; 0: the group is complete.
 GroupLayout lay_out(const std::vector<int>& group, const Topology& topology, int ranks = 0);
 
 /// Adds up flows of several groups, for a message of one byte. Bytes are inflated by what the links of each flow lose

@@ -19,7 +19,7 @@ struct Compression {
   enum class Kind {
 #include "model/cost/compression.def"
   };
-  /// What stands in parentheses behind a kind's word.
+  /// The number in parentheses behind a kind's word.
   enum class Number { nothing, rank, share };
 
   Kind kind = Kind::none;
@@ -66,8 +66,8 @@ Bytes cast_bytes(const Compression& compression, Precision gradient);
 ///
 /// PowerSGD (Vogels, Karimireddy and Jaggi, NeurIPS 2019, algorithm 1), for each matrix M of n × m: P = M Q is summed
 /// over the replicas (n · r), orthogonalised, Q = Mᵀ P is summed (m · r), and M becomes P Qᵀ. As PyTorch's
-/// communication hook does it: the last step's Q is orthogonalised before it is used; vectors, and matrices that it
-/// would not make at least twice as small (min_compression_rate), are sent as they are, together and first.
+/// communication hook does it, which orthogonalises the last step's Q before use. It sends vectors, and matrices that
+/// would not shrink to half (min_compression_rate), as they are, together and first.
 ///
 /// top-k: the largest `share` by magnitude, found by a threshold from a sample of one percent (Lin et al. 2018, "Deep
 /// Gradient Compression"), as values and 32-bit indices. Different ranks choose different ones, so they are gathered,

@@ -50,10 +50,10 @@ InnerProduct inner_product(const Gemm& gemm, Bytes load, const Gpu& gpu) {
 }
 
 // Inference engines multiply nvfp4 by a tile of 128 × 256 on one multiprocessor, where training libraries share
-// operands between two. Sums are not split, and rounds follow the shorter side of the result, so that its operand is
-// read again for each tile of 128 along the longer one as far as the L2 does not hold it (CUTLASS 3: raster order by
-// its heuristic, no swizzle). A multiprocessor is filled from the L2 at 64 bytes a clock, the power of two next to the
-// 58 to 64 that fit 120 products of TensorRT-LLM on B200 and GB200.
+// operands between two. Sums are not split. Rounds follow the shorter side of the result, so each tile of 128 along the
+// longer side reads that operand again, unless the L2 holds it (CUTLASS 3: raster order by its heuristic, no swizzle).
+// A multiprocessor is filled from the L2 at 64 bytes a clock, the power of two next to the 58 to 64 that fit 120
+// products of TensorRT-LLM on B200 and GB200.
 constexpr double narrow_format_side = 128.0, fill_bytes_per_clock = 64.0;
 
 bool has_narrow_format(const Gemm& gemm, const Gpu& gpu) {

@@ -1,4 +1,4 @@
-// The matrix product that products, convolutions and attention are made of.
+// The GEMM of which matmuls, convolutions and attention are made.
 #pragma once
 
 #include <optional>

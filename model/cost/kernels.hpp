@@ -13,7 +13,7 @@ struct KernelTime {
   Bound bound = Bound::latency;
 };
 
-/// What any kind of operator takes, done by `kernels` launches.
+/// Time of any kind of operator in `kernels` launches.
 #define FORETRAIN_KERNEL_TIME(Work) \
   kernel_time(const Work& work, Precision precision, int kernels, const Gpu& gpu, const Calibration& calibration)
 KernelTime FORETRAIN_OPERATORS(FORETRAIN_KERNEL_TIME);

@@ -217,7 +217,7 @@ KernelTime transform_time(const Convolution& work, Precision precision, const Tr
 
 }  // namespace
 
-// Those of the implicit product.
+// Thread blocks of the implicit GEMM.
 double thread_blocks(const Convolution& w) {
   const double groups = number(w.groups), out = number(w.k) / groups, in = number(w.c) / groups;
   switch (w.pass) {

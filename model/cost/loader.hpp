@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// What one batch of one training process asks for.
+/// Demand of one batch of one training process.
 struct LoaderBatch {
   Seconds wait;      ///< the worker waits for storage that serves others at the same time
   Seconds disk;      ///< storage works for it alone
@@ -21,7 +21,7 @@ struct LoaderBatch {
   Seconds transfer;  ///< to the device
   Seconds device;    ///< decoding there
 
-  /// What one worker takes when no other worker runs.
+  /// Time of one worker when no other worker runs.
   [[nodiscard]] Seconds worker() const { return wait + disk + cpu; }
 };
 
@@ -69,7 +69,7 @@ Seconds loader_fill(const LoaderPipeline& pipeline);
 /// Bytes of one sample as a worker hands it over and as it is copied to the device.
 Bytes delivered_sample(const DataLoader& loader);
 
-/// What uses a loader: training processes and their machines.
+/// Users of a loader: training processes and their machines.
 struct LoaderUse {
   double batch = 1.0;  ///< samples of one batch
   int processes = 1;   ///< training processes of one machine, each with a loader

@@ -161,7 +161,7 @@ Translation translation(const MemoryWalk& walk, const MemoryHierarchy& memory, c
           walks * one_walk / number(tlb.walkers)};
 }
 
-/// What one core gets of a level that other cores use as well.
+/// Bandwidth of one core in a level shared with other cores.
 BytesPerSecond core_share(BytesPerSecond alone, BytesPerSecond together, int threads) {
   return together.value() > 0.0 ? std::min(alone, together / number(threads)) : alone;
 }

@@ -13,7 +13,7 @@ namespace foretrain {
 
 namespace {
 constexpr double warp_groups_since = 9.0, warp_groups_until = 11.0;
-// Of 1,024 on other boards of these chips (scenarios/hardware/architectures.yaml).
+// Instead of 1,024 on other boards of these chips (scenarios/hardware/architectures.yaml).
 constexpr double geforce_operations = 512.0;
 constexpr double tensor_memory_since = 10.0, tensor_memory_until = 12.0;
 }  // namespace

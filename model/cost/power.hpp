@@ -12,7 +12,7 @@ namespace foretrain {
 
 /// The index in chip_generations whose energies a chip of this compute capability has.
 std::size_t generation_of(double compute_capability);
-/// That of a GPU: its architecture's, where that is a generation of its own.
+/// Generation of a GPU: that of its architecture, if it is listed.
 std::size_t generation_of(const Gpu& gpu);
 
 /// Whether GEMMs of this precision run on tensor cores (plain fp32 never does; see Gpu::matrix_rate).
@@ -45,10 +45,10 @@ Gpu gpu_in_step(const Gpu& gpu, const StepConstants& constants);
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation = 1.0);
 
 /// Picojoules per operation at 1 GHz of generation `target` from the generations in `known` (indices of
-/// chip_generations): that of the same process where there is one (the mean, where there are several), else a power law
-/// in the process's nanometres through the two nearest processes. One known process gives its own value, none gives
-/// nothing. Switching energy falls with the gates' capacitance and the square of the voltage, both of which shrank with
-/// the process. Of tensor cores only those count that multiply alike (multiplies_in_groups).
+/// chip_generations). It is that of the same process (the mean of several), else a power law in nanometres through the
+/// two nearest processes. One known process gives its own value, none gives nothing. Switching energy falls with the
+/// gates' capacitance and the square of the voltage, both of which shrank with the process. Of tensor cores only those
+/// count that multiply alike (multiplies_in_groups).
 std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::size_t target,
                                     const PowerConstants& constants, TrackedNumber GenerationPower::*unit);
 

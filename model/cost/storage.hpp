@@ -22,7 +22,7 @@ struct DiskPattern {
   double zone = 0.5;  ///< where on a disk: 0 the outermost track, 1 the innermost
 };
 
-/// What keeps requests from being faster.
+/// The bound of requests.
 enum class DiskBound { latency, requests, bandwidth, positioning };
 std::string_view name(DiskBound bound);
 

@@ -10,8 +10,8 @@
 
 namespace foretrain {
 
-/// How closely the movement of data is followed: not at all beyond what each transfer takes by itself, or beside its
-/// own other groups, by one flow for all steps of a collective's phase, or step by step.
+/// Detail of data movement: each transfer alone or beside its own other groups, one flow for all steps of a
+/// collective's phase, or step by step.
 enum class Fidelity { estimate, flows, steps };
 
 /// When each task ran. Index = TaskId.

@@ -29,7 +29,7 @@ class SharedLinks {
     Seconds takes = {};  ///< for all that it moves, as fast as at `since`
     std::int32_t generation = 0;
   };
-  /// Those that may meet.
+  /// Transfers that may meet.
   struct Group {
     std::vector<Collective> collectives;
     std::vector<bool> moving;  ///< by LinkShare::number

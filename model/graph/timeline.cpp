@@ -47,8 +47,8 @@ struct Bar {
   Category category = Category::compute;
 };
 
-/// The tasks' bars. Of a pass with collectives that are no tasks of their own, what is drawn is its kernels and then
-/// the collectives together, those that kernels hide beside their end: where each one lies is not known any more.
+/// The tasks' bars. Draws a pass with collectives that are no tasks as its kernels, then the collectives together, with
+/// those that kernels hide beside their end. The place of each one is unknown.
 class Bars {
  public:
   Bars(const TaskGraph& graph, const Execution& execution) : graph_(graph) {

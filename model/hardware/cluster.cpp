@@ -16,9 +16,9 @@ bool joins(const std::string& link_name, const std::string& a, const std::string
   return link_name == a + ">" + b || link_name == a + "-" + b;
 }
 
-/// Beyond the largest cluster measured the rate falls on as a power of the nodes: as it fell from the smallest or from
-/// one node on, whichever is the gentler, and not at all where one number of nodes was measured. nanotron's rates on 2
-/// to 8 nodes of p5.48xlarge extrapolate to 14 % of one node's on 64, where 15 % are left.
+/// Beyond the largest cluster measured the rate keeps falling as a power of the nodes. The exponent is that from the
+/// smallest measured cluster, or from one node if that is gentler. With one measured number of nodes the rate stays.
+/// nanotron's rates on 2 to 8 nodes of p5.48xlarge extrapolate to 14 % of one node's on 64, where 15 % are left.
 double further_loss(const std::map<int, double>& scaling) {
   const auto [least, of_least] = *scaling.begin();
   const auto [most, of_most] = *scaling.rbegin();

@@ -20,8 +20,8 @@
 
 namespace foretrain {
 
-/// Whose choices of algorithm, protocol and channels hold. Without one, collectives are plain copies: their schedule as
-/// written, at what large copies reach over the links, with nothing else.
+/// Version whose choices of algorithm, protocol and channels apply. Without one, collectives are plain copies: their
+/// schedule as written, at what large copies reach over the links, with nothing else.
 struct NcclVersion {
   int major = 2, minor = 29;
 
@@ -80,9 +80,9 @@ struct CardMessages {
   bool operator==(const CardMessages&) const = default;
 };
 
-/// Who gets equal parts of a full link (key network.fairness). flow: each connection between two ends. traffic_class:
-/// messages of pipelines, each collective and what others send have a virtual lane each, whatever the number of their
-/// connections.
+/// Units that get equal parts of a full link (key network.fairness). flow: each connection between two ends.
+/// traffic_class: messages of pipelines, each collective and what others send have a virtual lane each, whatever the
+/// number of their connections.
 enum class Fairness { flow, traffic_class };
 struct Sharing {
   Fairness fairness = Fairness::flow;

@@ -37,7 +37,7 @@ struct Tlb {
   bool operator==(const Tlb&) const = default;
 };
 
-/// What lies between a core and the memory chips.
+/// Caches and memory of a core.
 struct MemoryHierarchy {
   std::string name;                ///< microarchitecture
   std::vector<CacheLevel> caches;  ///< from the core outwards, at least one
@@ -60,7 +60,7 @@ struct MemoryHierarchy {
   bool operator==(const MemoryHierarchy&) const = default;
 };
 
-/// What a matrix library adds to the mathematics, on any processor.
+/// Costs of a matrix library besides arithmetic, on any processor.
 struct MatrixLibrary {
   double kernel_share = 1.0;   ///< of the multiply-add peak that the innermost loop reaches
   double tile_cycles = 0.0;    ///< per register tile and block of depth: starting, draining, adding to the result

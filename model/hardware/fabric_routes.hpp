@@ -38,7 +38,7 @@ class FabricRoutes {
                       std::vector<LinkId>& /*links*/) const {}
   /// Time that switches and distance add on that way.
   [[nodiscard]] virtual Seconds delay(FabricPort /*from*/, FabricPort /*to*/) const { return switch_latency_; }
-  /// What one connection gets, however wide the links are.
+  /// Rate limit of one connection, however wide the links are.
   [[nodiscard]] virtual BytesPerSecond most_rate(FabricPort /*from*/, FabricPort /*to*/) const {
     return BytesPerSecond::infinity();
   }

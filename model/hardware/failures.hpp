@@ -49,7 +49,7 @@ struct Failures {
   bool operator==(const Failures&) const = default;
 };
 
-/// What a data centre adds to the machines' electricity, and what a kilowatt-hour emits.
+/// Overhead of a data centre's electricity, and emissions per kilowatt-hour.
 struct Energy {
   double pue = 1.0;
   double rest_watts = 0.0;              ///< of all machines, without their GPUs' boards

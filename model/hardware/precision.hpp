@@ -23,13 +23,13 @@ constexpr Bytes bytes_per_element(Precision p) {
 constexpr bool is_block_scaled(Precision p) { return p == Precision::mxfp8 || p == Precision::nvfp4; }
 /// Whether training in `p` casts the operands of linear layers alone to it, from bf16.
 constexpr bool casts_operands(Precision p) { return p == Precision::fp8 || is_block_scaled(p); }
-/// What weights, gradients and activations are kept in when a model trains in `p`.
+/// Format of weights, gradients and activations when a model trains in `p`.
 constexpr Precision storage_precision(Precision p) {
   using enum Precision;
   constexpr std::array<Precision, precision_count> kept = {fp64, fp32, tf32, fp16, bf16, bf16, int8, int4, bf16, bf16};
   return kept[static_cast<std::size_t>(p)];  // a table: GCC 14.2 makes bf16 of fp32 where a condition says the same
 }
-/// What products of operands in `p` write: no kernel scales its results.
+/// Format of results of GEMMs in `p`: no kernel scales its results.
 constexpr Precision result_precision(Precision p) { return storage_precision(p); }
 
 }  // namespace foretrain

@@ -17,7 +17,7 @@ struct HardwareProblem {
 
 enum class Protocol { udp, tcp, roce, infiniband };
 
-/// What surrounds a packet on the wire.
+/// Link layer of a packet.
 enum class LinkLayer {
   ethernet,              ///< as a cable carries it: preamble, header, padding, check sequence and gap
   ethernet_in_software,  ///< as Linux counts it on virtual links and in traffic control: the header alone

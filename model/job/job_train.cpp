@@ -70,8 +70,8 @@ void warn_of_format(Result& result, const Scenario& scenario, Precision precisio
   for (const NodeGroup& group : scenario.cluster.groups) check(group.node.gpu);
 }
 
-/// Of the datasheet's peak in the workload's precision, with the multiplications of plain algorithms: some operators
-/// need fewer, or run in another precision.
+/// MFU counts plain algorithms against the datasheet's peak in the workload's precision. Some operators need fewer
+/// multiplications, or run in another precision.
 void warn_of_mfu(Result& result, const Scenario& scenario, const Model& model) {
   const double mfu = result.train()->mfu;
   if (!(mfu > 1.0)) return;

@@ -67,9 +67,9 @@ std::vector<BackgroundFlow> writes_of(const Scenario& scenario, const Checkpoint
   });
 }
 
-/// The scenario with what its loader reads from storage that is a network's as traffic beside training: on each machine
-/// its samples, less those in the page cache, over the time of a step, evenly through the cards of its GPUs. The server
-/// is taken to hang on the fabric where nobody else is in its way. Nothing where no sample comes over the cards.
+/// The scenario with its loader's reads from network storage as traffic beside training. Each machine reads its
+/// samples, less those in the page cache, evenly over a step and over the NICs of its GPUs. The server is taken to hang
+/// on the fabric where nobody else is in its way. Nothing where no sample comes over the cards.
 std::optional<Scenario> with_loader_traffic(const Scenario& scenario, const Predict& predict) {
   const TrainWorkload* train = training_on_several_nodes(scenario);
   if (train == nullptr || !train->loader || !train->loader->dataset || !scenario.jobs.empty()) return std::nullopt;

@@ -18,10 +18,10 @@ Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const C
                      const CheckpointedStep& checkpointed);
 
 /// What a training by parameter servers meets. A worker has no state: without it synchronous training waits, and others
-/// go on with a worker less until there is another one. A server's keys are all workers': they wait, either for the
-/// server that holds the same keys (replicated; each step's update is then sent on once more before workers have it: Li
-/// et al., "Scaling distributed machine learning with the parameter server", OSDI 2014, section 4.3), or until they are
-/// read from the last checkpoint; what was done since then is lost, of asynchronous training only with those keys.
+/// go on with a worker less until there is another one. All workers need a server's keys. They wait for the server that
+/// holds the same keys (replicated; each update is then sent on once more before workers have it: Li et al., "Scaling
+/// distributed machine learning with the parameter server", OSDI 2014, section 4.3), or until the keys are read from
+/// the last checkpoint. Work since that checkpoint is lost, in asynchronous training only that on these keys.
 Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const ParameterStore& store,
                      const ParameterStore::Bounds& bounds, Bytes state);
 

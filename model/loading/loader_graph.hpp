@@ -23,8 +23,8 @@ struct LoaderGraph {
 LoaderGraph build_loader_graph(const LoaderPipeline& pipeline, Seconds consumer,
                                const LoweredCollective* copy = nullptr);
 
-/// The graph that a fidelity runs. Without workers, and in an estimate of batches that are all alike, it is a single
-/// step as long as the slowest part of the pipeline (loader_bounds) or the consumer with what it does to its own batch.
+/// The graph that a fidelity runs. Without workers, and in an estimate of equal batches, it is a single step. That is
+/// as long as the slowest part of the pipeline (loader_bounds), or the consumer's work on its own batch.
 LoaderGraph build_loader_graph(const LoaderPipeline& pipeline, Seconds consumer, const LoweredCollective* copy,
                                Fidelity fidelity);
 

@@ -66,7 +66,7 @@ int communicators(const Plan& plan) {
          (copies_of_shard(plan) > 1);
 }
 
-/// What a GPU holds for each parameter that it has.
+/// Bytes per parameter of a GPU.
 struct ParameterBytes {
   Bytes weight, gradient, master, state;
 };
@@ -119,7 +119,7 @@ Bytes frozen_weight(const Layer& layer, const TrainWorkload& train) {
   return bytes_per_element(short_ones ? train.precision : storage_precision(train.precision));
 }
 
-/// What the allocator's segments hold beyond the tensors of weights, gradients and states.
+/// Bytes of the allocator's segments beyond tensors of weights, gradients and states.
 Bytes beyond_tensors(const std::vector<StageMemory::Chunk>& chunks, const Plan& plan, const ParameterBytes& each,
                      double shards) {
   const Plan::Offload& offload = plan.offload;

@@ -85,11 +85,11 @@ constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_bac
 /// plan.pipeline_messages). It goes on with its next pass, or waits for their arrival.
 enum class PipelineMessages { asynchronous, blocking };
 
-/// What ranks are divided by (words of key plan.order).
+/// Dimensions that divide ranks (words of key plan.order).
 enum class ParallelDimension { tensor, context, expert, data, pipeline };
 
-/// How a step's samples are divided among replicas on nodes of several kinds (key plan.split): to each as many; as the
-/// peak rates of their GPUs; so that the passes of all are over as early as can be.
+/// Split of a step's samples among replicas on nodes of several kinds (key plan.split): equally, by the peak rates of
+/// their GPUs, or so that all replicas finish their passes together.
 enum class BatchSplit { equal, proportional, best };
 
 /// How ZeRO-1 sums gradients (key by of plan.zero): each rank is sent its part, or all of them as without ZeRO.

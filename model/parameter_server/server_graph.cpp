@@ -213,7 +213,7 @@ BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCol
   return builder_.add_block({name, Category::communication, uncontended, std::move(lowered)});
 }
 
-/// Of all messages of a group together.
+/// Time of all messages of a group together.
 Seconds GraphBuilder::beside_background(const Lane& lane, bool push, int g) const {
   LoweredCollective::Phase all;
   for (int s = 0; s < servers_; ++s) {

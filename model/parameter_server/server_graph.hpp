@@ -24,13 +24,13 @@ using WorkerLane = std::vector<int>;
 std::vector<WorkerLane> lanes_of(const ParameterStore& store, int size);
 
 /// Workers of one speed under synchronous updates do everything at the same time: they are one lane. Others have a lane
-/// each, until their messages, one to each server at a time, would be too many to simulate: then a lane is several
-/// workers of one speed, so that there are about `most_messages` at a time. Lanes drift apart as workers do; with 64
-/// workers, lanes of two change the step of the catalogue's asynchronous run by less than 1 %
+/// each while their messages, one to each server at a time, can be simulated. With more, a lane is several workers of
+/// one speed, so that there are about `most_messages` at a time. Lanes drift apart as workers do; with 64 workers,
+/// lanes of two change the step of the catalogue's asynchronous run by less than 1 %
 /// (tests/sim/parameter_server_test.cpp).
 std::vector<WorkerLane> usual_lanes(const ParameterStore& store);
 
-/// What training with parameter servers shows beside the step.
+/// Results of parameter servers besides the step.
 struct ParameterServerResult {
   /// How many updates of others were applied between a worker's pull of a key and its own push of it.
   struct Staleness {
@@ -89,15 +89,15 @@ ServerGraph build_server_graph(const ParameterStore& store, const Topology& topo
                                ServerGraph::Meeting meeting = ServerGraph::Meeting::everybody);
 /// usual_iterations(), usual_lanes().
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology);
-/// What an estimate runs, see estimated_times().
+/// Graph of an estimate, see estimated_times().
 ServerGraph build_estimated_graph(const ParameterStore& store, const Topology& topology);
 
 /// Asynchronous workers' speeds add up, from the moment at which all are warm to that at which the first is done.
 /// Others are as fast as all of them together: an iteration ends with its last worker's passes.
 ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
 
-/// From a simulation, of a few iterations: where workers drift apart in these, they seem to get on by up to half an
-/// iteration more than links and servers let them in the long run, so that a step is no shorter than those bounds.
+/// From a simulation of a few iterations, which overstates the long-run speed of workers that drift apart by up to half
+/// an iteration. A step is therefore no shorter than those bounds.
 ServerGraph::Times simulated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
                                    const ParameterStore::Bounds& bounds);
 

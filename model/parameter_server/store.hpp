@@ -19,7 +19,7 @@
 namespace foretrain {
 
 struct ParameterStore {
-  /// What no step can be shorter than on average.
+  /// Lower bounds of the mean step.
   struct Bounds {
     Seconds compute;  ///< the passes of the worker(s) that the consistency waits for, see store_bounds()
     Seconds link;     ///< the link that carries most for its bandwidth, for one step of all workers

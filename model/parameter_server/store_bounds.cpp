@@ -10,8 +10,8 @@ namespace foretrain {
 
 namespace {
 
-/// Length of an iteration, in passes of usual length, of workers that are at most `lead` iterations apart: worker w
-/// begins iteration i when it has done the one before and all others have done i − lead − 1. No messages, no servers.
+/// Length of an iteration, in passes of mean length, of workers that are at most `lead` iterations apart. Worker w
+/// begins iteration i when it has done i − 1 and all others have done i − lead − 1. No messages, no servers.
 double slowest_factor(const ParameterStore& store, int lead) {
   constexpr int warm_up = 64, counted = 192;  // random iterations need an average
   std::vector<double> done(at_index(store.worker_count()), 0.0);

@@ -15,7 +15,7 @@
 
 namespace foretrain {
 
-/// What the work says, or nothing where the plan turns out to be impossible.
+/// Returns the result of the work, or nothing if the plan is impossible.
 template <typename Work>
 auto possible(const Work& work) -> std::optional<decltype(work())> {
   try {
@@ -59,7 +59,7 @@ class Candidate {
     Plan plan;
     bool master_weights = false;
   };
-  /// What decides a stage's weights, gradients and optimizer states.
+  /// Plan values that determine a stage's weights, gradients and optimizer states.
   struct Stored {
     int zero = 0, offload = -1, interleave = 1;
     bool both_ends = false;  ///< whether it holds chunks of both
@@ -67,7 +67,7 @@ class Candidate {
     auto operator<=>(const Stored&) const = default;
   };
   [[nodiscard]] Stored stored() const;
-  /// What decides the model's layers.
+  /// Plan values that determine the model's layers.
   struct Divided {
     std::int64_t micro_batch = 1;
     bool sequence_parallel = false, sharded = false;

@@ -163,7 +163,7 @@ class LayoutSearch {
     }
   }
 
-  /// Of a sharding's plans; true, too, where none of them can be among the best.
+  /// Whether any plan of a sharding may fit; true as well if none can be among the best.
   bool fit(const std::vector<PlanPoint>& plans, Seconds bound) {
     const PlanPoint& point = plans.front();
     plan_->take(point);
@@ -191,7 +191,7 @@ class LayoutSearch {
     }
   }
 
-  /// Of a whole plan; the same.
+  /// The same for a whole plan.
   bool fit(const PlanPoint& point, Seconds bound, const PassTimes& passes) {
     plan_->take(point);
     if (const auto ends = plan_->ends()) bound = std::max(bound, plan_->bound(passes, &*ends));

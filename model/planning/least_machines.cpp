@@ -13,7 +13,7 @@ namespace foretrain {
 
 namespace {
 
-/// What looking for a plan that fits has found.
+/// Result of the search for a plan that fits.
 struct Fit {
   bool found = false;
   Bytes states = Bytes::infinity();  ///< least of weights, gradients and optimizer's states of all GPUs together

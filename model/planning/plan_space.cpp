@@ -61,7 +61,7 @@ int layers_of(const ModelConfig& model) {
                       std::move(expected));
 }
 
-/// What stands beside a value that is chosen anew, and belongs to the old one.
+/// Erases keys that belong to a replaced value.
 void erase_chosen(YamlNode& document, const PlanDimensions& chosen) {
   for (std::size_t i = 0; i < plan_dimension_count; ++i) {
     const auto dimension = static_cast<PlanDimension>(i);
@@ -207,7 +207,7 @@ std::vector<int> PlanSpace::tensor_factors(const Cluster& cluster) const {
   return divisors(common, cluster.gpus_per_node);
 }
 
-/// Those of all machines that train, and beside dedicated servers those of the machines that are left.
+/// Layouts of all training machines; beside dedicated servers, of the remaining machines.
 void PlanSpace::add_layouts(const Cluster& cluster) {
   const bool always_servers = algorithm_ && has_servers(*algorithm_);
   if (!always_servers || !std::ranges::all_of(with_servers_, &PlanPoint::dedicated)) {

@@ -80,7 +80,7 @@ const YamlNode* short_names(Catalogue section) {
   return aliases == nullptr ? nullptr : aliases->at(row_of(section).word);
 }
 
-/// What a short name stands for; the name itself where it stands for nothing else.
+/// Full name of a short name; other names unchanged.
 std::string named_by_alias(Catalogue section, const std::string& name) {
   const YamlNode* names = short_names(section);
   const std::string whole = names == nullptr ? "" : scalar_or_empty(*names, to_lower(name));
@@ -102,7 +102,7 @@ std::vector<CatalogueEntry> list(Catalogue section) {
   return entries;
 }
 
-/// What people remember of a name: llama370b of Llama-3-70B.
+/// A name without case, hyphens and blanks: llama370b of Llama-3-70B.
 std::string core_of(std::string_view name) {
   std::string core = to_lower(name);
   std::erase_if(core, [](char c) { return c == '-' || c == '_' || c == ' '; });
@@ -122,7 +122,7 @@ bool is_path(std::string_view text) {
          text.ends_with(".json");
 }
 
-/// What a session reads besides the catalogue.
+/// Files that a session may read besides the catalogue.
 struct Trust {
   bool catalogue_alone = false;
 };

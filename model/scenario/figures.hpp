@@ -38,7 +38,7 @@ class FigureLog {
   void add(const Field& figure);
   /// For figures with a `source:` of their own.
   void add(const Field& figure, const Source& source);
-  /// Those of a mapping's keys that are stated, of the mapping's own source where it has one.
+  /// Adds a mapping's stated keys, with the mapping's own source if it has one.
   void add(const MappingReader& mapping, std::initializer_list<std::string_view> keys,
            const std::optional<Source>& source = std::nullopt);
   void append(const std::vector<Constant>& constants);

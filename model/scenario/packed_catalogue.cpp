@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What every packed catalogue begins with; another number for another order of values.
+/// First line of packed catalogues; the number changes with the order of values.
 constexpr std::string_view packed_format = "foretrain catalogue 2\n";
 
 /// Takes values, or fills them in the same order.

@@ -86,7 +86,7 @@ struct ScenarioTask {
   std::vector<std::string> after;
   SourcePosition where;
 
-  /// What it moves between memories, if anything.
+  /// Its copy between memories, if any.
   [[nodiscard]] const CopyWork* copy() const {
     const auto* fetched = std::get_if<FetchedResult>(&work);
     return fetched != nullptr ? &fetched->copy : std::get_if<CopyWork>(&work);

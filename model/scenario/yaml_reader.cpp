@@ -115,7 +115,7 @@ void MappingReader::require_companion(const keys::Key& key, const Field& value) 
     value.fail_if(!there, "this means nothing without {0}", "{0} beside it, or leave the key out", name);
   } else {
     const std::string own = !stated ? keys::usual_value(*other->key) : stated->is_scalar() ? stated->text() : "";
-    // Of a word that is none, its own reader complains.
+    // The value's own reader refuses unknown words.
     const auto allows = [&](const keys::Form& form) {
       return form.words.empty() || std::ranges::find(form.words, own) != form.words.end();
     };

@@ -10,7 +10,7 @@ namespace foretrain {
 /// Every operator of the forward pass in order; with `backward` the loss and the backward pass as well.
 std::vector<Operator> operators_of(const Model& model, bool backward);
 
-/// Those of a workload.tasks call of a model. Throws ScenarioError for impossible shapes.
+/// Operators of a workload.tasks call of a model. Throws ScenarioError for impossible shapes.
 std::vector<Operator> operators_of(const ModelCall& call);
 
 /// The launches of these operators, a whole model's, each kernel stretched as in a training step

@@ -240,7 +240,7 @@ class BlockBuilder {
   }
   /// Parts of a block that each begin with a norm and end with a residual addition.
   [[nodiscard]] int halves() const { return config_.source > 0 ? 3 : 2; }
-  /// Of the encoder, to which a decoder's tokens attend.
+  /// Encoder tokens to which a decoder's tokens attend.
   [[nodiscard]] std::int64_t source_tokens() const { return options_.micro_batch * config_.source; }
   [[nodiscard]] bool fuses(Fusion one) const { return options_.code.fuses(one); }
 
@@ -270,7 +270,7 @@ class BlockBuilder {
 
   // In transformer_mamba.cpp.
   void mamba_layer(Layer& layer) const;
-  /// What stands between the convolution of a Mamba-1 layer and its output.
+  /// Operators between the convolution of a Mamba-1 layer and its output.
   void selective_scan(Layer& layer) const;
   /// Products of the state-space duality with what lies between them.
   void scan(Layer& layer) const;

@@ -14,7 +14,7 @@ struct WeightedValue {
   bool operator==(const WeightedValue&) const = default;
 };
 
-/// What a scenario says of a length.
+/// Length distribution of a scenario.
 struct LengthDistribution {
   enum class Kind { fixed, uniform, lognormal, histogram };
   Kind kind = Kind::fixed;

@@ -71,7 +71,7 @@ struct Layer {
   [[nodiscard]] Bytes kept(Recompute recompute = Recompute::none) const {
     return recomputation[recompute == Recompute::full && !recomputable ? Recompute::none : recompute].kept;
   }
-  /// Those of both passes, one behind the other.
+  /// Operators of both passes, one after the other.
   [[nodiscard]] auto operators() const {
     return std::array{std::span(forward), std::span(backward)} | std::views::join;
   }

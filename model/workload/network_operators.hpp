@@ -33,7 +33,7 @@ FeatureMap output_shape(const NetworkLayer& layer, const FeatureMap& input);
 /// Throws ScenarioError when a sample's feature map has no element, or more than any device can hold.
 void check_shape(const FeatureMap& shape, const SourcePosition& where, std::string_view key);
 
-/// What all operators of a pass share.
+/// Settings of all operators of a pass.
 struct PassSettings {
   std::int64_t batch = 1;  ///< samples in the micro-batch
   Precision precision = Precision::fp32;

@@ -28,7 +28,7 @@ class Recomputation {
   Way& operator[](Recompute recompute) { return ways_[static_cast<std::size_t>(recompute)]; }
   const Way& operator[](Recompute recompute) const { return ways_[static_cast<std::size_t>(recompute)]; }
 
-  /// What no way but `full` does without.
+  /// Keeps bytes that only `full` recomputes.
   void keep(Bytes bytes) {
     for (Way& way : ways_) {
       if (&way != &ways_.back()) way.kept += bytes;

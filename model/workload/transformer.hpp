@@ -8,7 +8,7 @@
 
 namespace foretrain {
 
-/// Embedding, `layers` blocks, head. The operator list is that of a well-tuned trainer (Megatron-LM, NeMo,
+/// Embedding, `layers` blocks, head. The operator list is that of a tuned framework (Megatron-LM, NeMo,
 /// llm-foundry): biases, dropout and residual additions fused into one kernel, activation functions into one more; or,
 /// with plain kernels, that of framework code (plain_kernels.hpp).
 ///

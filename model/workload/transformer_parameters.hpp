@@ -22,7 +22,7 @@ TransformerCounts transformer_counts(const TransformerConfig& config, LayerKind 
 /// Trainable numbers of the whole model, as published counts are stated: without what predicts further tokens; of the
 /// experts this share.
 double transformer_parameters(const TransformerConfig& config, double of_experts = 1.0);
-/// Those that a token does not meet: of experts that it is not sent to.
+/// Parameters of experts that a token is not sent to.
 double idle_parameters(const TransformerConfig& config);
 
 /// Shapes to the parameters that transformer_counts() adds up at both ends, each divided over `tensor` ranks.

@@ -14,7 +14,7 @@
 
 namespace foretrain {
 
-/// What the cases of a table say about each other, by the name in their column `anchor`.
+/// Anchors of a table's cases, by the name in their column `anchor`.
 struct Anchors {
   std::map<std::string, Anchor> by_name;
   std::set<std::size_t> runs;  ///< the cases that they come from

@@ -7,7 +7,7 @@
 
 namespace foretrain {
 
-/// What the program says to the shell.
+/// Exit status of the program.
 enum ExitStatus : int {
   success = 0,
   prediction_failed = 1,  ///< or a validation missed its bar

@@ -68,7 +68,7 @@ ExitStatus run(const KeysOptions& options) {
   return ExitStatus::success;
 }
 
-/// What help can explain, and how to ask.
+/// Overview of `help`.
 std::string overview() {
   TextTable ways("ll");
   ways.add_row({"foretrain help plan.tensor", "a key by its path"});

@@ -33,7 +33,7 @@ namespace foretrain {
 
 namespace {
 
-/// What a run is measured for: it starts, and some steps go by.
+/// Length of a measured run: its start, and some steps.
 constexpr Seconds start_of_run(300.0);
 constexpr double steps_of_run = 50.0;
 
@@ -128,7 +128,7 @@ std::vector<Candidate> plans_of(const NextOptions& options, const RunTasks& run_
   return candidates;
 }
 
-/// What is not known of a stack and the machines that it runs on.
+/// Uncertain settings of a profile and its machines.
 class Unknowns {
  public:
   explicit Unknowns(std::vector<LikelySetting> settings) : settings_(std::move(settings)) {}
@@ -199,7 +199,7 @@ std::string answer_of(const Scenario& scenario, const Unknowns& unknowns) {
   return std::move(bytes).text();
 }
 
-/// What does not fit is neither chosen nor measured.
+/// Runs that do not fit are neither chosen nor measured.
 PossibleRun possible_run(const Candidate& candidate, const std::string& answer, const NextOptions& options) {
   Bytestream bytes(answer);
   const std::vector<double> figures = bytes.take<double>();

@@ -309,7 +309,7 @@ PlanReport searched(const PlanOptions& options) {
   return report;
 }
 
-/// What an option states; nothing where it is not given. Throws UsageError.
+/// Value of an option; nothing if it is not given. Throws UsageError.
 template <typename Parse>
 auto stated(const char* option, const std::optional<std::string>& text, Parse parse) {
   try {

@@ -1,5 +1,5 @@
-// What a search for plans aims at, what a second of a step costs on some machines, and the machines that are compared:
-// kinds of nodes, their number, networks, and how many of a machine's GPUs train.
+// Objective of a plan search, the price of a second on some machines, and the machines to compare: node types, numbers,
+// networks and GPUs used per machine.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ bool is_short_of_memory(const PlanSearch& search, const PlanDimensions& chosen, 
 /// How much longer the best plan takes than that of another search; nothing where the other is not worth what it needs.
 std::optional<double> times_as_long(const PlanSearch& plain, const PlanSearch& other);
 
-/// What the user asks to compare.
+/// Hardware that the user compares.
 struct HardwareChoice {
   std::string nodes;                  ///< "8..64"
   std::string node;                   ///< "dgx-h100@2.5,dgx-b200@4"

@@ -54,7 +54,7 @@ struct PlotKind {
 /// Adds what the kind takes to its subcommand.
 void add_plot_options(CLI::App& app, const PlotKind& kind, PlotOptions& options);
 
-/// What --until states. Throws UsageError.
+/// Time of --until. Throws UsageError.
 Seconds end_of(const PlotOptions& options);
 
 /// Writes the picture, and what is drawn, where the command line says.

@@ -71,7 +71,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-/// What an error says, words of the user's that are longer than lines cut.
+/// Text of an error, with the user's long words cut.
 std::string told(std::string_view error) {
   constexpr std::size_t longest_word = 400;
   std::string text;
@@ -94,7 +94,7 @@ ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
   return ExitStatus::success;
 }
 
-/// What the shell asks for while the user types.
+/// Prints completions for the shell.
 ExitStatus complete(const CLI::App& app, int argc, char** argv) {
   const int first = argc > 2 && argv[2] == std::string_view("--") ? 3 : 2;
   for (const std::string& word : completions(app, {argv + first, argv + argc})) print(word + "\n");

@@ -174,7 +174,7 @@ void leave_rows_of_others(std::vector<ReplayJob>& named) {
   warn("rows that other programs carried out are left as they are: " + names);
 }
 
-/// What is predicted and planned must be right for all before the first is run.
+/// Plans all runs before the first one starts.
 std::vector<ReplayPlan> plans_of(std::vector<ReplayJob>& jobs, const ReplayCommand& command) {
   for (ReplayJob& job : jobs) {
     job.options.repetitions = count_in(job, "repetitions");
@@ -194,7 +194,7 @@ std::vector<ReplayPlan> plans_of(std::vector<ReplayJob>& jobs, const ReplayComma
   return plans;
 }
 
-/// What an earlier, interrupted replay measured on this machine.
+/// Measurements of an earlier, interrupted replay on this machine.
 HostMeasurements earlier(const std::string& path) {
   HostMeasurements fresh{.machine = this_machine(), .runs = {}};
   if (path.empty() || !std::filesystem::exists(path) || !std::filesystem::is_regular_file(path)) return fresh;
@@ -204,7 +204,7 @@ HostMeasurements earlier(const std::string& path) {
       fmt::format("{}: measured on another machine ({}): choose another file", path, describe(known.machine)));
 }
 
-/// What is predicted of a run, as of today.
+/// Sets the prediction of a run.
 void set_prediction(const ReplayJob& job, HostMeasurement& run) {
   run.name = job.run_name();
   run.group = job.row ? job.row->group : "";

@@ -51,7 +51,7 @@ Shard parse_shard(const std::string& text) {
   throw UsageError("--shard " + text + ": write I/N with I from 1 to N, such as 1/4");
 }
 
-/// What is wrong with the command line, before anything is read or written.
+/// Checks the command line before it reads or writes files.
 void check(const SweepOptions& options) {
   namespace fs = std::filesystem;
   if (options.input.table.empty() == options.input.file.empty()) {

@@ -73,7 +73,7 @@ SweepRows rows_of_table(const SweepInput& input) {
   return rows;
 }
 
-/// What decides the cells of a sweep, as one number.
+/// Hash of all inputs of a sweep.
 class Fingerprint {
  public:
   void add(std::string_view piece) {
@@ -128,7 +128,7 @@ void add_program(Fingerprint& fingerprint) {
   for (const std::string& file : files) fingerprint.add(read_file(file, {}));
 }
 
-/// What all combinations are made of: ten million of them are as soon known as ten.
+/// Adds the variations instead of all combinations, of which there may be ten million.
 void add_variations(const SweepInput& input, Fingerprint& fingerprint) {
   fingerprint.add_value(input.file, "");
   for (const Variation& variation : parse_variations(input.variations)) {

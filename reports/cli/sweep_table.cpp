@@ -121,7 +121,7 @@ class Selected {
     }
   }
 
-  /// What SQLite refused, as the option's mistake where there is one.
+  /// Reports an error of SQLite as that of the option, if there is one.
   [[noreturn]] void refuse(const SQLite::Exception& error) const {
     if (selection_.where.empty() && selection_.sort.empty()) store_.refuse(error);
     throw UsageError(
@@ -185,7 +185,7 @@ void kind_of_reason(sqlite3_context* context, int, sqlite3_value** arguments) {
   sqlite3_result_text(context, text.c_str(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
 }
 
-/// What best_rows() shows of a prediction, where any row has it.
+/// Columns of best_rows(), if any row has them.
 struct ShownColumn {
   const char *column, *title;
   std::string (*words)(double value);

@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-/// What a value of `plan.sync` stands for.
+/// Settings of a value of `plan.sync`.
 struct SyncChoice {
   std::vector<std::pair<std::string, std::string>> settings;  ///< dotted keys and their values
   int added_machines = 0;  ///< so many more than the scenario has: dedicated servers that take none of its machines

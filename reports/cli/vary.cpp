@@ -106,7 +106,7 @@ std::optional<std::vector<std::string>> range_values(const std::string& values, 
   }
 }
 
-/// What a table of cases has beside the keys of scenarios.
+/// Whether it is a column of tables and no key of scenarios.
 bool is_column_of_tables(const std::string& key) {
   const std::string_view first = std::string_view(key).substr(0, key.find('.'));
   constexpr std::array<std::string_view, 10> columns = {"case", "base",    "group",    "anchor",    "source",

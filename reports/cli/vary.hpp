@@ -46,7 +46,7 @@ class Combinations {
   [[nodiscard]] std::vector<std::string> columns() const;
 
  private:
-  /// What a key's value overrides.
+  /// Overrides of a key's value.
   struct Part {
     std::string key, value;
     std::vector<Override> overrides;

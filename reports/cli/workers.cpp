@@ -22,7 +22,7 @@ namespace foretrain {
 
 namespace {
 
-/// What begins a worker's reply; its text follows.
+/// Header of a worker's reply; its text follows.
 struct ReplyHeader {
   Reply::Kind kind = Reply::Kind::failure;
   std::size_t length = 0;
@@ -88,7 +88,7 @@ class Worker {
   }
 
   [[nodiscard]] int socket() const { return socket_.number(); }
-  /// What it has not replied to yet.
+  /// Tasks without a reply.
   [[nodiscard]] const Run& run() const { return run_; }
 
   /// A worker that is gone shows when its reply is asked for.
@@ -143,7 +143,7 @@ class Runs {
     const std::size_t first = std::exchange(left_.next, left_.next + length);
     return {first, left_.next};
   }
-  /// What a worker has left behind.
+  /// Takes back the tasks of a dead worker.
   void put_back(const Run& run) {
     if (run.next < run.end) again_.push_back(run);
   }

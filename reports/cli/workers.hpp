@@ -23,19 +23,19 @@ struct Outcome {
 /// Makes prediction number `index`; may throw.
 using Predictor = std::function<Result(std::size_t index)>;
 
-/// What came of a task: a text, or why there is none.
+/// Result of a task: a text, or an error.
 struct Reply {
   std::string text;  ///< the answer, or the error
   /// interrupted: by a signal, or for want of memory or processes; another time may do.
   enum class Kind : std::uint8_t { answer, bad_input, failure, interrupted } kind = Kind::failure;
 };
 
-/// What an error says, and whose it is.
+/// Reply of an error, with its kind.
 Reply reply_of(const std::exception& error);
-/// What the task comes to, whatever it throws.
+/// Reply of a task, whatever it throws.
 Reply reply_to(const std::function<std::string()>& task);
 
-/// What task number `index` comes to; may throw.
+/// Returns the text of task `index`; may throw.
 using TextTask = std::function<std::string(std::size_t index)>;
 
 /// Tasks 0 … count − 1, shared out among `workers` forked processes in runs of neighbours, as these have most in

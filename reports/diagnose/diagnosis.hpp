@@ -34,7 +34,7 @@ struct StepChange {
   double speedup = 1.0;
 };
 
-/// What is known of a measured step.
+/// Evidence about a measured step.
 struct StepEvidence {
   Seconds step;
   std::optional<double> varies = {};          ///< P90 of the measured steps over their median, from a log

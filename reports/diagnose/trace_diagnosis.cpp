@@ -199,7 +199,7 @@ std::vector<TraceRank> ranks_of(std::span<const RankTrace> traces, const std::ma
   return ranks;
 }
 
-/// What tells causes apart that lengthen the exposed communication alike.
+/// Sets evidence that distinguishes causes of exposed communication.
 void set_communication(TraceDiagnosis& diagnosis, std::span<const RankTrace> traces, const Scenario& scenario,
                        const std::map<InstanceKey, Instance>& instances) {
   const Plan& plan = scenario.plan;

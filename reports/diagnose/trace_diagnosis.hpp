@@ -65,7 +65,7 @@ TraceDiagnosis diagnose_traces(const Scenario& scenario, std::span<const RankTra
 /// "GEMM", "all-reduce".
 std::string label_of(KernelKind kind);
 
-/// What bounds the measured step: "Host-bound: …".
+/// Bound of the measured step: "Host-bound: …".
 std::string verdict_of(const TraceDiagnosis& diagnosis);
 std::string to_text(const TraceDiagnosis& diagnosis);
 nlohmann::ordered_json to_json(const TraceDiagnosis& diagnosis);

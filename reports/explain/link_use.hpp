@@ -15,7 +15,7 @@ namespace foretrain {
 /// The links of one name on all nodes; those of a fabric whose names differ in numbers alone. What is said of the
 /// busiest is said of the first of those that carry most.
 struct LinkUse {
-  /// What one kind of transfer puts on the busiest of them.
+  /// Load of one kind of transfer on the busiest of them.
   struct User {
     std::string name;  ///< as in the communication table: "gradient all-reduce"; of those inside layers their kind;
                        ///< "background traffic"

@@ -46,8 +46,8 @@ struct UncertainResource {
   bool taught_by_runs = false;  ///< what a stack's own runs say: how fast kernels, dispatch and the network are
 };
 
-/// Those that decide which plan is best, as far as measurements lie from what is predicted (`uncertainty.*`): kernels
-/// by `kernels`, links and cards as collectives, dispatch as plain frameworks differ. The same list for every scenario.
+/// Resources whose uncertainty decides which plan is best (`uncertainty.*`): kernels by `kernels`, links and NICs as
+/// collectives, dispatch as unfused frameworks. The same list for every scenario.
 std::vector<UncertainResource> uncertain_resources(const Scenario& scenario, double kernels);
 
 /// The scenario with devices and messages that take now more, now less; nothing where it says itself by how much, or

@@ -177,7 +177,7 @@ class ChakraExporter {
     return std::nullopt;
   }
 
-  /// Whose ranks the task concerns: those of its stream, and all that take part in a transfer.
+  /// Whether the task concerns the rank class: that of its stream, or one in its transfer.
   [[nodiscard]] bool concerns(TaskId task, int rank_class) {
     if (rank_class_of(task) == rank_class) return true;
     const StepGraph::Transfer* found = transfer_of_task_[at_index(task)];

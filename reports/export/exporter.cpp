@@ -74,7 +74,7 @@ bool is_same(const std::string& left, const std::string& right) {
   }
 }
 
-/// What an importer makes of the file.
+/// The scenario that the importer reads from the file.
 Scenario imported_again(const Exporter& exporter, const Outgoing& out, const std::string& text, const Values& stated) {
   ImportInput input;
   input.file = exporter.word;

@@ -29,7 +29,7 @@ struct ExportedFile {
   std::string text;
   /// "plan.sync.bucket: 25 MB": what the scenario states and the file, imported again, does not.
   std::vector<std::string> unsaid;
-  /// "plan.sync.overlap: predicted true, there false": not stated, a file could have it, and the trainer does
+  /// "plan.sync.overlap: predicted true, by default false": not stated, a file could have it, and the trainer does
   /// otherwise by itself.
   std::vector<std::string> otherwise;
   /// The framework that predictions of this trainer name, where the scenario names another or none.

@@ -28,7 +28,7 @@ class Outgoing {
   /// Throws ScenarioError for a model that is none.
   [[nodiscard]] const TransformerConfig& transformer() const;
 
-  /// What the scenario states of a key.
+  /// Stated value of a key.
   [[nodiscard]] std::optional<std::string> stated(const std::string& key) const;
   [[nodiscard]] bool states(const std::string& key, std::string_view value) const { return stated(key) == value; }
 
@@ -38,7 +38,7 @@ class Outgoing {
 
   /// The file says these keys in words that its importer does not read.
   void say_unread(std::initializer_list<std::string_view> keys) { unread_.insert(unread_.end(), keys); }
-  /// Of these keys what the scenario states.
+  /// Stated keys that no row has read.
   [[nodiscard]] std::map<std::string, std::string> unread() const;
 
   /// Why the trainer does not run the plan: "torchtitan refuses …".

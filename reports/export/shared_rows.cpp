@@ -43,7 +43,7 @@ const keys::Form* named_form(const keys::Key& key) {
   return found == forms.end() ? nullptr : &*found;
 }
 
-/// What a key of the scenario may not keep.
+/// Removes names and paths from values of keys.
 class Cleaner {
  public:
   explicit Cleaner(std::map<std::string, int>& removed) : removed_(removed) {}
@@ -126,7 +126,7 @@ std::string measured_text(const Measurement& measurement) {
   return fmt::format("{:.9g}{}", measurement.value, unit);
 }
 
-/// Of a row that `import log` wrote, how many steps it is of.
+/// Number of steps behind a row of `import log`.
 std::string source_text(const std::string& source) {
   constexpr std::string_view begins = "median of ";
   const std::size_t begin = source.find(begins);

@@ -18,7 +18,7 @@ struct SharedRows {
 /// read, then or afterwards.
 SharedRows shared_rows(std::string_view text, const std::string& file);
 
-/// What is in the table, and what was taken out.
+/// Lists the cells of the table, and the removed ones.
 std::string to_text(const SharedRows& shared);
 
 }  // namespace foretrain

@@ -15,7 +15,7 @@ struct Curve {
   std::vector<Span> ranges = {};  ///< of the values, drawn as a band; none: no band
 };
 
-/// What values are, in which unit they are drawn, and how people read them.
+/// Name, unit and text format of values.
 struct Scale {
   std::string name;  ///< "memory (GB)"
   double unit = 1.0;

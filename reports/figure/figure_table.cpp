@@ -16,7 +16,7 @@ namespace {
 
 using Cells = std::vector<std::pair<std::string, std::string>>;  ///< column and value
 
-/// What tables call a series; empty for lines and marks that help the eye.
+/// Name of a series in tables; empty for guide lines and marks.
 std::string told_name(const Series& series) {
   const std::string& name = series.name.empty() ? series.told : series.name;
   return name.empty() || !series.measured ? name : name + ", measured";

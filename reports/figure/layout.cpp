@@ -39,7 +39,7 @@ int widest_label(const std::vector<Tic>& tics, int font) {
   return widest;
 }
 
-/// What has room for no label and needs none.
+/// Whether the axis has no room for labels and needs none.
 bool is_blank(const Axis& axis) {
   return axis.name.empty() && !axis.tics.empty() && widest_label(axis.tics, axis.font) == 0;
 }
@@ -73,7 +73,7 @@ void complete(Panel& panel) {
 
 // ---- print
 
-/// What the rows of bars need for the lines of their labels and values.
+/// Height of the rows of bars, with labels and values.
 int height_of_rows(const Panel& panel) {
   constexpr int label_line = 20, value_line = 15, between = 6;
   int row = 0;

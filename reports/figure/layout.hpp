@@ -20,7 +20,7 @@ int point_type(const Series& series);
 /// " dashtype …" of its line; empty where it is solid, as lines are whose dots tell them apart.
 std::string dash_clause(const Series& series);
 
-/// What a legend shows of the series: a piece of its line, a dot, or a square of its area.
+/// Legend mark of a series: a piece of its line, a dot, or a square of its area.
 enum class Swatch { line, dot, area };
 Swatch swatch_of(const Series& series);
 

@@ -16,7 +16,7 @@ namespace {
 // Bars are drawn in time while the longest is at most this many times the shortest.
 constexpr double widest_comparable_ratio = 12.0;
 
-/// Of what is written in a part's piece of a bar; in the order of area_palette.
+/// Text colours in a part's piece of a bar, in the order of area_palette.
 constexpr std::array<std::string_view, breakdown_parts.size()> text_colours = {"#ffffff", "#ffffff", "#000000",
                                                                                "#000000", "#000000", "#ffffff"};
 
@@ -48,7 +48,7 @@ void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, 
   panel.y.tics.push_back({row, bar.label});
 }
 
-/// What all labels begin with, up to a comma: it is told once, as the title.
+/// Common beginning of all labels up to a comma, for the title.
 std::string common_beginning(const std::vector<BreakdownBar>& bars) {
   std::string common = bars.front().label;
   for (const BreakdownBar& bar : bars) {

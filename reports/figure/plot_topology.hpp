@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-/// What is drawn: one machine, above it the fabric where there are several.
+/// Drawing of one machine, with the fabric above it if there are several.
 struct TopologyPicture {
   std::string title;
   Node node;

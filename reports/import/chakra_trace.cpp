@@ -114,7 +114,7 @@ void add_attribute(const WireReader::Field& attribute, const std::string& file, 
   while (!reader.done()) {
     const WireReader::Field field = reader.next();
     if (field.number == 1) name = std::string(field.bytes);
-    // Of `oneof value` whole numbers and flags: nothing else is asked for.
+    // Reads only whole numbers and flags of `oneof value`.
     if (field.number > 1 && !field.has_bytes) value = std::to_string(field.value);
   }
   if (value) node.attributes[name] = *value;

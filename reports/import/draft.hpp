@@ -15,7 +15,7 @@
 
 namespace foretrain {
 
-/// What another tool's configuration says.
+/// A setting of another tool's configuration.
 struct ForeignSetting {
   std::string key;    ///< dotted, in the words of its tool
   std::string value;  ///< empty where the key stands alone (a flag of a command line)
@@ -58,7 +58,7 @@ class Draft {
 
   /// A remark at the top of the file.
   void note(std::string remark) { notes_.push_back(std::move(remark)); }
-  /// What the file says and the document does not; predictions repeat it.
+  /// Notes a setting of the file that the document lacks; predictions repeat it.
   void leave_out(const SourcePosition& where, const std::string& what);
   /// A setting that the importer does not know: whether it matters is not known either.
   void not_understood(const SourcePosition& where, const std::string& what);

@@ -27,7 +27,7 @@ double number(const json& object, const char* key, double otherwise) {
   return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
 }
 
-/// Of PyTorch's types ("BFloat16", "float32"); 0 for others.
+/// Bytes of PyTorch's types ("BFloat16", "float32"); 0 for others.
 double bytes_of_type(const std::string& type) {
   static constexpr std::pair<std::string_view, double> sizes[] = {
       {"float8", 1.0}, {"bfloat16", 2.0}, {"float16", 2.0}, {"half", 2.0},  {"double", 8.0},
@@ -40,7 +40,7 @@ double bytes_of_type(const std::string& type) {
   return 0.0;
 }
 
-/// What PyTorch says of a kernel of NCCL since its version 2.3.
+/// Arguments that PyTorch from 2.3 on records of NCCL kernels.
 CollectiveArguments collective_of(const json& arguments) {
   const double elements = std::max(number(arguments, "In msg nelems", 0.0), number(arguments, "Out msg nelems", 0.0));
   const double ranks = number(arguments, "Group size", 0.0);
@@ -71,8 +71,8 @@ std::optional<TraceEvent> event_of(const json& event) {
 
 }  // namespace
 
-// Of the list of events, which is all of the trace or its "traceEvents". Events are taken one by one: traces are larger
-// than memory should be filled with their trees.
+// Events of the list, which is all of the trace or its "traceEvents". Reads them one by one, since whole trees of
+// traces are large.
 std::vector<TraceEvent> read_events(const std::string& text, const std::string& file) {
   using When = json::parse_event_t;
   std::vector<TraceEvent> events;

@@ -65,7 +65,7 @@ void set_heads(Settings& settings, Draft& draft) {
   }
 }
 
-/// Of a model of the catalogue whose tokenizer it is: meta-llama/Llama-2-7b-hf, ./Mixtral-8x7B-v0.1.
+/// Vocabulary of the catalogue's model with this tokenizer: meta-llama/Llama-2-7b-hf, ./Mixtral-8x7B-v0.1.
 std::optional<std::int64_t> vocabulary_of(const ForeignSetting* tokenizer) {
   if (tokenizer == nullptr) return std::nullopt;
   std::string name = to_lower(tokenizer->value);

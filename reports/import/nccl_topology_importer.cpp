@@ -147,7 +147,7 @@ class TopologyReader {
     notes_.emplace_back("The file leaves NVLinks and the speed of network cards to NCCL, which looks for itself.");
   }
 
-  /// What is known of the processor by its vendor, family and model, those of /proc/cpuinfo.
+  /// Known processor with this vendor, family and model of /proc/cpuinfo.
   static std::optional<KnownProcessors> processor_of(pugi::xml_node cpu) {
     const std::string key = fmt::format("{} {} {}", cpu.attribute("vendor").as_string(),
                                         cpu.attribute("familyid").as_int(), cpu.attribute("modelid").as_int());
@@ -269,7 +269,7 @@ class TopologyReader {
     const std::string stated = stated_slot(pci);
     return stated.empty() ? figures_->slot : is_gpu(pci) ? narrower_slot(figures_->slot, stated) : stated;
   }
-  /// What hangs on a processor is no faster than this is: virtual machines make slots up.
+  /// Slot of a device, no faster than its processor's: virtual machines invent slots.
   static std::string stated_slot(pugi::xml_node pci) {
     const double rate = pci.attribute("link_speed").as_double(0.0);
     const int width = pci.attribute("link_width").as_int(0);

@@ -25,7 +25,7 @@ namespace {
 
 using Comments = std::map<std::string, std::string>;
 
-/// What its links are, and a drawing of the tree that they make.
+/// Comments with its links and a drawing of their tree.
 std::string wiring_comments(const YamlNode& document) {
   const Node node = read_node(Field(document, ""));
   const auto meaning = [](const keys::Mapping& mapping, std::string_view key) {
@@ -104,7 +104,7 @@ class OwnNodeMaker {
   }
 
  private:
-  /// What only the user can tell, and links that the GPU does not have.
+  /// Refuses missing values that only the user knows, and links that the GPU lacks.
   void check() const {
     if (asked_.gpus < 1) {
       throw UsageError(

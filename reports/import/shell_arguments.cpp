@@ -80,7 +80,7 @@ std::string_view without_quotes(std::string_view word) {
   return quoted ? word.substr(1, word.size() - 2) : word;
 }
 
-/// What stands at a "$": the value where it is known, else the text itself.
+/// Expands a "$": the value if it is known, else the text itself.
 std::string expand(Cursor& in, const Variables& variables) {
   const std::size_t start = in.at;
   const auto as_written = [&] { return std::string(in.text.substr(start, in.at - start)); };

@@ -72,7 +72,7 @@ std::string assumed_machine(std::span<const LoggedRun> runs);
 // What the importers of these frameworks make of settings, wherever these stand. Throws ScenarioError.
 std::string megatron_scenario(const ImportInput& input, Settings settings, const std::string& framework);
 std::string torchtitan_scenario(const ImportInput& input, Settings settings);
-/// What Megatron-Bridge calls an argument of Megatron-LM; `inverse`: with true for false.
+/// Megatron-Bridge's name of a Megatron-LM argument; `inverse`: with true for false.
 std::string nemo_key(std::string_view argument, bool& inverse);
 /// The key as today's torchtitan calls it.
 std::string torchtitan_name_of_today(std::string key);

@@ -107,7 +107,7 @@ void add_value_meanings(std::string& text, const std::vector<std::string>& paths
   if (any) text += values.text(4);
 }
 
-/// What may stand below a key, by name.
+/// Names of the keys below a key.
 std::string keys_below(const Form& form) {
   std::vector<std::string> words;
   for (const Key* key : keys::keys_of(form, "")) {

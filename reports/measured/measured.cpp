@@ -87,7 +87,7 @@ std::optional<double> predicted_value(const Result& result, MeasuredQuantity qua
 
 namespace {
 
-/// Of a time, or of what is inverse to one; the interval says nothing about memory.
+/// Whether the interval covers a time or a rate; it does not concern memory.
 std::optional<bool> covered(const Result& result, const Comparison& c) {
   if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) return std::nullopt;
   if (!(result.uncertainty_high > result.uncertainty_low)) return std::nullopt;

@@ -29,7 +29,7 @@ std::vector<std::string> statistics_cells(const std::string& name, const ErrorSt
           s.worst_case};
 }
 
-/// What was spent on factors, and what came out.
+/// Anchor cases and their scale factors.
 std::string anchor_section(const AccuracyReport& report) {
   std::string text;
   if (!report.anchors.empty()) {
@@ -66,7 +66,7 @@ std::string cause_of(const std::string& message, std::string& place) {
   return message.substr(0, line) + message.substr(end);
 }
 
-/// What went wrong: each reason once, with the first cases that it befell and their places.
+/// Failures: each reason once, with its first cases and their positions.
 std::string failed_section(const AccuracyReport& report) {
   if (report.failed.empty()) return "";
   std::vector<std::string> reasons;

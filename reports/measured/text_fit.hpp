@@ -15,7 +15,7 @@ namespace foretrain {
 /// by_rule {name: value}, groups}].
 std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_out);
 
-/// Of this machine's benchmarks one table per part, and how far the predictions are off.
+/// One table per part of this machine's benchmarks, with prediction errors.
 std::string to_text(const CalibrationReport& report);
 
 /// Machine and suites; constants with their standard errors; errors by group, fitted and held out; which bars are met.

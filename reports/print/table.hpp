@@ -16,8 +16,8 @@ int page_width();
 void set_page_width(int columns);
 
 /// Columns of text, two blanks between them, each as wide as its widest cell. Where that is wider than a page, columns
-/// of words are broken into lines, the widest first, and then the table into several, each with the first column, whose
-/// words stay whole.
+/// of words are broken into lines, the widest first, those of the first column last; then the table is broken into
+/// several, each with the first column.
 class TextTable {
  public:
   /// One letter per column: l aligns its cells at the left, r at the right.

@@ -14,7 +14,7 @@ namespace foretrain {
 /// "predicted.error", says why a row has none.
 const std::vector<std::string>& predicted_columns();
 
-/// What the cells of a column are: numbers and flags in predicted.* columns, else texts.
+/// Kind of a column's cells: numbers and flags in predicted.* columns, else texts.
 enum class CellKind { text, number, flag };
 CellKind kind_of_column(std::string_view name);
 

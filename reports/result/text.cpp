@@ -42,7 +42,7 @@ bool is_main(const Setting& setting) {
   return !setting.by_default || std::ranges::find(details, setting.name) == details.end();
 }
 
-/// What was predicted, one line per part; an asterisk marks defaults.
+/// Resolved settings, one line per part; an asterisk marks defaults.
 std::string settings_section(const Result& result, bool verbose) {
   std::string text = model_line(result), values;
   std::vector<Setting> settings = result.settings;
@@ -88,7 +88,7 @@ std::string uncertainty_line(const Result& result) {
   return text.empty() ? "" : labelled("Interval from", text);
 }
 
-/// What measured runs have changed (--anchor).
+/// Changes by measured runs (--anchor).
 std::string anchor_lines(const Result& result) {
   std::string text;
   for (const Constant& constant : result.provenance) {
@@ -259,7 +259,7 @@ std::string constants_section(const Result& result, bool verbose) {
   return text;
 }
 
-/// What the framework does by the scenario, by its own file, or by default.
+/// Framework settings by origin: scenario, framework file, or default.
 std::string framework_section(const Result& result, bool verbose) {
   const TrainResult* train = result.train();
   if (train == nullptr || train->framework_settings.empty()) return "";

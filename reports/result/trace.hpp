@@ -8,10 +8,10 @@
 
 namespace foretrain {
 
-/// A JSON document: lanes (groups of ranks that behave alike) as processes, streams and threads as their threads,
-/// tasks as complete events ("X", microseconds) with micro-batch, bytes and algorithm, what waited for a task on
-/// another resource joined to it by flow arrows ("s", "f"). The same entries give the same bytes. Source: Trace Event
-/// Format, "Complete Events" and "Flow Events".
+/// A JSON document. Rank classes are processes, streams and threads are their threads. Tasks are complete events ("X",
+/// microseconds) with micro-batch, bytes and algorithm. Flow arrows ("s", "f") join tasks that wait for a task on
+/// another resource. The same entries give the same bytes. Source: Trace Event Format, "Complete Events" and "Flow
+/// Events".
 std::string to_trace(const std::string& title, const std::vector<TimelineEntry>& entries);
 
 /// As gzip writes it (RFC 1952), without a time stamp: the same text gives the same bytes.

@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// What is said of one scenario.
+/// Memory of one scenario.
 struct MemoryReport {
   std::string scenario, gpu;
   MemoryFootprint footprint;

@@ -1,6 +1,6 @@
-// Which runs to measure before a decision: those after which a choice by predictions loses least. In: what each
-// run is predicted to take, what every unknown makes of that, and what it costs to measure; out: some runs, one after
-// the other, and the regret that is left to expect after each.
+// Which runs to measure before a decision: those after which a choice by predictions loses least. Takes the predicted
+// time of each run, its change by every unknown, and its cost to measure. Returns runs in order, with the expected
+// regret after each.
 #pragma once
 
 #include <cstddef>

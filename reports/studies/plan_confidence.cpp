@@ -23,7 +23,7 @@ Deviates drawn_deviates(std::uint64_t which, int draws) {
   return Eigen::Map<const Deviates>(deviates.data(), draws);
 }
 
-/// What each part of the plans is off by, by its place in a plan and itself.
+/// Errors of the plans' parts, by position in a plan and by part.
 using PartDeviates = std::map<std::pair<std::size_t, std::uint64_t>, Deviates>;
 
 /// The parts of a plan together, as a deviate.

@@ -39,10 +39,10 @@ struct SearchOdds {
   double curse = 1.0;
 };
 
-/// Every unknown is a normal deviate, the same for all plans in a draw; and so is what each part of a plan is off by
-/// beside them, all parts of it together by a standard deviation of `own_spread` (of the logarithm). Deviates are a
-/// Latin hypercube: of each unknown, every 64th part of its distribution is drawn once (McKay, Beckman and Conover,
-/// Technometrics 21, 1979). The same for the same input, on any machine.
+/// Every unknown is a normal deviate, the same for all plans in a draw. So is the own error of each plan, whose
+/// logarithm has the standard deviation `own_spread` over all its parts. Deviates are a Latin hypercube: of each
+/// unknown, every 64th part of its distribution is drawn once (McKay, Beckman and Conover, Technometrics 21, 1979). The
+/// same for the same input, on any machine.
 SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread);
 
 /// ln(step ÷ predicted) of each plan in each of so many draws, by plan and then draw. As odds_of() draws them, but for

@@ -22,7 +22,7 @@ double parse_usd(std::string_view text);
 /// 0 where nothing is limited, or its length is not known.
 double excess(const TrainResult& train, const PlanLimits& limits);
 
-/// That it stays within both, as the range of its length says (Bill: nine of ten lie inside).
+/// Probability that it stays within both limits, by the interval of its length (Bill: nine of ten lie inside).
 double chance_within(const TrainResult& train, const PlanLimits& limits);
 
 /// "60.0 days and 3.00 M USD".

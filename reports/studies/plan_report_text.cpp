@@ -35,7 +35,7 @@ std::string name_of(const RankedPlan& plan) {
   return (plan.hardware.empty() ? "" : plan.hardware + ": ") + plan_of(plan);
 }
 
-/// What the best plan needs although nobody allowed it.
+/// Extras of the best plan that were not allowed.
 std::string extras_text(const PlanReport& report) {
   if (!report.without_extras) return "";
   std::string extras;
@@ -112,7 +112,7 @@ std::string command_text(const std::string& command, const PlanReport& report, c
   return text + "\n";
 }
 
-/// What predicts the plan, and what writes it for its trainer.
+/// Commands that predict and export the plan.
 std::string commands_text(const PlanReport& report, const RankedPlan& plan) {
   std::string text = command_text("predict", report, plan);
   if (!report.exporter.empty()) text += command_text("export " + report.exporter, report, plan);

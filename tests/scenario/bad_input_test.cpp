@@ -218,7 +218,7 @@ TEST_CASE("Every key that is described is read") {
                                        "workload.train.data.images.distribution",
                                        "workload.operator.batch",
                                        "plan.framework"};
-  left_out.insert(&keys::key_of(keys::trainer, "name"));  // by `foretrain trainers list`
+  left_out.insert(&keys::key_of(keys::trainer, "name"));  // by `foretrain frameworks list`
   for (const keys::Place& place : all) {
     if (early.contains(place.path)) left_out.insert(place.key);
   }

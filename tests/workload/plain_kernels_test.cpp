@@ -17,7 +17,7 @@ TransformerConfig small(TransformerFamily family) {
   return transformer(family, {2, 256, 4, family == TransformerFamily::llama ? 2 : 4, 1024, 1000, 128});
 }
 
-/// What well-tuned.yaml says of plain kernels; of fused ones, what code does by default.
+/// What tuned.yaml says of plain kernels; of fused ones, what code does by default.
 TrainerCode code_with(KernelSet kernels) {
   TrainerCode code;
   if (kernels == KernelSet::fused) return code;

@@ -14,8 +14,8 @@ struct Options {
   std::vector<std::string> files;  ///< words without a dash
 };
 
-/// Of a subcommand with these options ("output", "quick", "only", "limit", "point-limit"), and files where it takes
-/// some. Throws UsageError, also where a folder is needed and not named.
+/// Options of a subcommand with these names ("output", "quick", "only", "limit", "point-limit"), and files where it
+/// takes some. Throws UsageError, also where a folder is needed and not named.
 Options read_options(const std::vector<std::string>& words, const std::vector<const char*>& known, bool files);
 
 }  // namespace foretrain::gpu

@@ -51,13 +51,13 @@ struct RobustFit {
 };
 
 /// Minimises the mean over groups of the mean loss over `constants`, which name rows of calibration_rows(): Nelder and
-/// Mead's simplices, of no more than `budget` evaluations, then Gauss-Newton steps. The covariance is the sandwich
-/// A⁻¹ B A⁻¹ of M-estimators (Huber and Ronchetti, Robust Statistics, 2009, section 7.6) with A = Σ w ψ' JᵀJ, B = Σ w²
-/// ψ² JᵀJ; ψ' and ψ² are means of each group, ψ² scaled by n / (n − p) for the p constants fitted, and J the
-/// derivatives of ln(predicted) by differences of one percent. Constants on which no point depends, and those whose
-/// standard error is above half of the larger of their fitted and published values, return to the value that `start`
-/// has, the worst first, and the others are fitted again. Throws UsageError for an unknown name. No point: no constant
-/// is determined.
+/// Mead's simplices, of no more than `budget` evaluations, then Gauss-Newton steps. The covariance is the sandwich A⁻¹
+/// B A⁻¹ of M-estimators (Huber and Ronchetti, Robust Statistics, 2009, section 7.6) with A = Σ w ψ' JᵀJ, B = Σ w² ψ²
+/// JᵀJ; ψ' and ψ² are means of each group, ψ² scaled by n / (n − p) for the p constants fitted, and J the derivatives
+/// of ln(predicted) by differences of one percent. Constants on which no point depends return to the value that `start`
+/// has. So do, the worst first, those whose standard error exceeds half of the larger of their fitted and published
+/// values. The others are then fitted again. Throws UsageError for an unknown name. No point: no constant is
+/// determined.
 RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<std::string>& constants,
                      const Calibration& start, int budget = 3000);
 

@@ -29,8 +29,8 @@ void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decode
 /// when one fails, Interrupted when the user ends the work; no process outlives the call.
 Seconds measure_loader(const LoaderRun& run);
 
-/// How many processes' worth of decoding `workers` do together that decode on their own, without queues or memory to
-/// share: as many as there are workers where each has a core, less where they share cores as threads.
+/// Decoding rate of `workers` processes over that of one, without queues or memory to share. It is their number where
+/// each has a core, and less where they share cores as threads.
 double measure_parallel_decoding(int workers, std::size_t sample, Seconds duration);
 
 }  // namespace foretrain

@@ -51,7 +51,7 @@ struct HostMeasurement {
   std::vector<double> samples;  ///< seconds, all repetitions after warm-up, in order; each the slowest process's
   double busy = 0.0;            ///< share of the cores' time that was not idle
   Seconds predicted;
-  /// Of steps of collectives and messages: bubble and exposed communication of the rank with the most work.
+  /// Bubble and exposed communication of the rank with the most work, for steps of collectives and messages.
   std::optional<Seconds> waiting, predicted_waiting;
   std::vector<HostTask> tasks;  ///< where they are kept
   // Not in the file:

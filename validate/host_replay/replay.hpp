@@ -23,8 +23,8 @@ struct Samples {
   std::vector<std::vector<TaskSpan>> spans;  ///< by process, as medians_of() has them
 };
 
-/// Of each process's tasks. The medians of all repetitions, each counted from when its first task began on any process,
-/// so that what waits for another process's task ends after that.
+/// Medians of each process's tasks over all repetitions. Each counts from the first task on any process, so that a
+/// waiting task ends after the one that it waits for.
 std::vector<std::vector<TaskSpan>> medians_of(const std::vector<WorkerTimes>& times);
 
 /// Runs one task, each process as a copy of this one, which must have a single thread. Throws ReplayError or

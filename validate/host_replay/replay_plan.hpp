@@ -12,9 +12,9 @@ struct ReplayOptions {
   Seconds predicted;    ///< of one repetition, for repetitions and patience
 };
 
-/// Throws ScenarioError at the key that cannot be replayed. What is neither a collective nor a training step
-/// (plan_step), more than one rank per node, `auto` for sums, several cards, too many hosts, a fabric that hosts cannot
-/// have, a message that is no whole number of fp32 values.
+/// Throws ScenarioError at the key that cannot be replayed. Workloads other than collectives and training steps
+/// (plan_step), more than one rank per node, `auto` for sums, several cards, too many hosts. Also a fabric that hosts
+/// cannot have, and a message that is no whole number of fp32 values.
 ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options);
 
 }  // namespace foretrain

@@ -71,7 +71,7 @@ class RankTasks {
     exchange_of_block_[at_index(graph_.tasks()[at_index(task)].block)] = static_cast<int>(exchanges_.size());
     exchanges_.push_back(std::move(exchange));
   }
-  /// Those of a rank, and their numbers in the graph.
+  /// Tasks of a rank, and their numbers in the graph.
   std::pair<std::vector<StepTask>, std::vector<TaskId>> of_rank(int rank) const {
     std::vector<StepTask> tasks;
     std::vector<TaskId> numbers;
@@ -126,7 +126,7 @@ Exchange sum_of_numbers(int ranks) {
   return exchange;
 }
 
-/// That the rank which sends most sends.
+/// Bytes of the rank that sends most.
 Bytes sent_by(const WorkerTask& task) {
   std::vector<double> sent(at_index(task.ranks));
   for (int rank = 0; rank < task.ranks; ++rank) {

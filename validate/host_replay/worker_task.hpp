@@ -15,7 +15,7 @@ struct ValueRange {
   }
 };
 
-/// Those of `count` parts from `part` on, where `elements` values are cut into `parts` of whole values.
+/// Values of `count` parts from `part` on, where `elements` values are cut into `parts`.
 ValueRange values_of(std::int64_t elements, int parts, int part, int count = 1);
 
 /// What moves between participants, phase by phase; each phase so often.

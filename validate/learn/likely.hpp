@@ -16,8 +16,8 @@ struct LikelySetting {
   double low = 0.0, high = 0.0;
 };
 
-/// Those of a trainer's file, in its order. `usual`: a scenario of the stack. Throws ScenarioError for a file that was
-/// not learned or has no intervals, for a setting that is none and for bad values.
+/// Settings of a framework file, in its order. `usual`: a scenario of the stack. Throws ScenarioError for a file that
+/// was not learned or has no intervals, for a setting that is none and for bad values.
 std::vector<LikelySetting> likely_settings(const MappingReader& stack, const Scenario& usual);
 
 }  // namespace foretrain

@@ -9,7 +9,7 @@
 
 namespace foretrain {
 
-/// Of which runs a stack was learned, and whose settings hold for what they say nothing of.
+/// The runs behind a profile, and the framework of all other settings.
 struct LearnedFrom {
   std::string table;
   std::string base;                ///< a trainer's name or file

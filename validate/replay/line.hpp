@@ -115,7 +115,7 @@ class LineReader {
   [[nodiscard]] const std::string& keyword() const { return keyword_; }
   /// The words behind the keyword that are no pairs.
   [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
-  /// Of the graph; places and collectives are checked against it.
+  /// GPUs of the graph, for checks of places and collectives.
   void set_gpus(int gpus) { gpus_ = gpus; }
 
   void text(const char* key, std::string& value) { value = taken(key); }

@@ -23,7 +23,7 @@ struct WorkTime {
   int block = 0;
   std::size_t index = 0;
   double measured = 0.0;  ///< of all its launches in one task
-  /// Of a kernel: its operator as it was run, where that is not as the graph states it.
+  /// A kernel's operator as run, if it differs from the graph's.
   std::map<std::string, std::string> ran = {};
 };
 

@@ -18,7 +18,7 @@ struct CardType {
   CardMessages messages;
 };
 
-/// What collective libraries reach through a card: measured, unlike the card's own figures.
+/// Measured rates of collective libraries through a NIC.
 CardMessages read_messages(const Field& field, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::messages);
   CardMessages messages;
@@ -39,7 +39,7 @@ CardType find_card_type(const Field& name, FigureLog& log) {
   return type;
 }
 
-/// What a shape of fabric has beside the members that its rows fill.
+/// Reads keys of a fabric that its rows do not fill.
 class ShapeReader {
  public:
   ShapeReader(const MappingReader& keys, BytesPerSecond card, FigureLog& log) : keys_(keys), card_(card), log_(log) {}

@@ -37,9 +37,9 @@ inline constexpr FrameworkSetting to_plain_kernels{
       return !on_processors(one) && (!is_transformer(one) || one.train->code.kernels == KernelSet::unfused);
     },
     true};
-// Of layers, on GPUs.
+// Networks of layers, on GPUs.
 inline constexpr FrameworkSetting to_networks{[](Of one) { return !is_transformer(one) && !on_processors(one); }};
-// That divide the sequence, whose gathers and scatters could hide behind products.
+// Ranks that divide the sequence, whose gathers and scatters could overlap GEMMs.
 inline constexpr FrameworkSetting to_tensor_ranks{
     [](Of one) { return one.plan.tensor > 1 && one.plan.sequence_parallel; }, true};
 inline constexpr FrameworkSetting to_pipelines{[](Of one) { return one.plan.pipeline > 1; }, true};

@@ -37,7 +37,7 @@ std::string condition_of(const Mapping& mapping, const Variant& variant) {
   return own ? fmt::format("{}: {}", mapping.decides, or_list(split_words(variant.words), 4)) : "";
 }
 
-/// What a form adds to the path of a key below it.
+/// Part of the path that a form adds below it.
 std::string path_below(const std::string& path, const Form& form) {
   using enum Form::Shape;
   if (form.shape == by_name) return path + ".NAME";

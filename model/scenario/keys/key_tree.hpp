@@ -33,7 +33,7 @@ std::vector<std::string> dotted_keys();
 /// The words that a dotted key of a scenario may have as its value; none where it takes numbers or texts.
 std::vector<std::string> words_of(std::string_view dotted_key);
 
-/// What an axis calls a dotted key of a scenario: its title, or its last word.
+/// Axis title of a dotted key: its title, or its last word.
 std::string title_of(std::string_view dotted_key);
 
 /// What holds without the key: in words, or what a new record has in its member; empty where nothing holds.
@@ -52,7 +52,7 @@ struct Companion {
 };
 std::optional<Companion> companion_of(const Key& key, std::span<const Key* const> known);
 
-/// What a value may be: "a whole number", "a bandwidth (Gbit/s)", "ring, tree or auto", ….
+/// Describes allowed values: "a whole number", "a bandwidth (Gbit/s)", "ring, tree or auto", ….
 std::string describe(const Value& value);
 
 /// What foretrain calls a key of Megatron-LM, DeepSpeed, NeMo, torchtitan or Hugging Face: a dotted key, or a sentence

@@ -16,7 +16,7 @@
 
 namespace foretrain {
 
-/// What a `measured.*` column holds, by the word behind the dot.
+/// Quantity of a `measured.*` column, by the word behind the dot.
 enum class MeasuredQuantity {
   step_time,
   samples_per_second,

@@ -24,9 +24,9 @@ requires(sizeof...(Args) > 0) void fail_if(const Scenario& scenario, bool wrong,
   if (wrong) fail(scenario, key, fmt::format(got, args...), fmt::format(expected, args...));
 }
 
-/// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs. A global batch that data ×
-/// micro-batch does not divide; heads, key–value heads, feed-forward width, sequence or experts that their factor does
-/// not divide; more pipeline chunks than layers; interleaving without a pipeline; transformer plans for other networks;
+/// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs. Refuses a global batch that
+/// data × micro-batch does not divide, and heads, feed-forward width, sequence or experts that their factor does not
+/// divide; more pipeline chunks than layers; interleaving without a pipeline; transformer plans for other networks;
 /// background traffic beside a workload that uses no link; and what the checks below find.
 void check_scenario(const Scenario& scenario);
 

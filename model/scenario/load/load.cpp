@@ -19,7 +19,7 @@ namespace foretrain {
 
 namespace {
 
-/// What `global_batch_per_gpu` samples come to on all GPUs that train.
+/// Global batch of `global_batch_per_gpu` samples on all training GPUs.
 std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
   const std::int64_t gpus = worker_gpus(scenario.plan, scenario.cluster);
   const double batch = per_gpu * number(gpus);

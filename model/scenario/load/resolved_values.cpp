@@ -127,7 +127,7 @@ class Resolver {
   }
 
  private:
-  /// Of a preset only what is changed is the scenario's to say, of kinds of work only the one.
+  /// A scenario states only the changes of a preset, and one kind of work.
   void add(const DocumentMapping& mapping) {
     if (mapping.node.is_scalar()) return;  // { sleep: 2 ms }
     const bool stated_alone = mapping.node.find("preset") != nullptr || mapping.node.find("hf") != nullptr ||
@@ -154,7 +154,7 @@ class Resolver {
                                                                    : ResolvedSetting::From::scenario;
   }
 
-  /// Of the catalogue's files below its folder: the same wherever that lies.
+  /// Path of a catalogue file below its folder, the same wherever that is.
   static std::string place_of(SourcePosition where) {
     const std::string folder = (data_directory() / "").string();
     if (where.file.starts_with(folder)) where.file.erase(0, folder.size());

@@ -25,7 +25,7 @@ struct PublishedBatch {
   std::string written;  ///< as the file has it: "4 M tokens"
   std::string source;   ///< empty: not stated
 };
-/// Of a model written in one of the ways of read_model(); nothing where it states none.
+/// Published batch of a model that read_model() accepts; nothing where it states none.
 std::optional<PublishedBatch> read_published_batch(const Field& field);
 
 /// The keys of families gpt, bert, mpt, llama and vit.

@@ -38,7 +38,7 @@ void check_heads(const MappingReader& model, const TransformerConfig& config) {
                 config.heads);
 }
 
-/// What only a mixture of experts has.
+/// Reads keys of mixtures of experts.
 void read_experts(const MappingReader& model, TransformerConfig& config) {
   if (config.experts == 1) {
     model.refuse({"dense_layers", "dense_ffn_hidden"}, "the model has no experts", "experts: 8, say");

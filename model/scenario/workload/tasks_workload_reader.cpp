@@ -91,7 +91,7 @@ TaskWork read_call(const Field& field, const Cluster& cluster, const std::string
   return call;
 }
 
-/// What `run:` may name beside operators.
+/// Work that `run:` may name besides operators.
 struct TaskRow {
   std::string_view word;
   TaskWork (*read)(const Field& field, const Cluster& cluster, const std::string& on);
@@ -123,7 +123,7 @@ void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
                "{0} is a queue of copies", "{1}, or one of its streams: {1}:stream1", place, place.substr(0, colon));
 }
 
-/// Who launches the task, and whether what it does has its place where it runs.
+/// Reads the launching thread of a task, and checks that its work fits its resource.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
   keys.fail_if(std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu"), "on",
                "{} waits for nobody", "the host thread that wants the result: on: cpu", task.on);

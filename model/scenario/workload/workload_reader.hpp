@@ -23,7 +23,7 @@ struct ReadWorkload {
 /// Exactly one of train, collective, operator and tasks. `cluster` gives defaults and limits (ranks, GPU numbers).
 ReadWorkload read_workload(const Field& field, const Cluster& cluster);
 
-/// What `fusions` say of other members.
+/// Sets members that follow from `fusions`.
 void complete_code(TrainerCode& code);
 
 /// What is done and how often: { kind: matmul, m: 4096, …, repeat: 50 }. The work's name may be a key as well:

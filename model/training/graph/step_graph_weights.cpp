@@ -79,7 +79,7 @@ void StepGraphBuilder::gather_weights(int stage, int chunk, const AfterPerClass&
   }
 }
 
-/// Those of the step before, from its end on, in the order in which this step's first passes need them.
+/// Gathers of the step before, from its end on, in the order of this step's first passes.
 void StepGraphBuilder::gather_before_passes(const std::vector<std::vector<PipelinePass>>& orders) {
   const AfterPerClass nothing(step_.rank_classes.size());
   for (int stage = 0; stage < stages_; ++stage) {

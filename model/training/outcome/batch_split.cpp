@@ -13,7 +13,7 @@ namespace foretrain {
 
 namespace {
 
-/// What the kinds take, longest first.
+/// Times of the kinds, longest first.
 std::vector<double> times_of(const std::vector<ReplicaKind>& kinds) {
   std::vector<double> times;
   times.reserve(kinds.size());

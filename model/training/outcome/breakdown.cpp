@@ -40,7 +40,7 @@ Seconds length_of(const std::vector<Interval>& intervals) {
   return sum;
 }
 
-/// What the block's task was for that long, which a real execution decides.
+/// Parts of a block's task that took so long, as a real execution decides.
 TimeBreakdown parts_of(const Block& block, Seconds took) {
   const double longer = block.uncontended > Seconds(0.0) ? took / block.uncontended : 1.0;
   TimeBreakdown parts{block.inside * longer, {}};
@@ -193,7 +193,7 @@ Seconds exposed_in(const CommunicationTable& table) {
   return sum;
 }
 
-/// What moves on the rank class's ranks, and how much of it while the rank class is idle.
+/// Communication of a rank class, and its part while the rank class is idle.
 CommunicationTable communication_of(const Step& step, const StepGraph& graph, const Execution& execution,
                                     const ClassTasks& tasks, const RankClassTime& time) {
   CommunicationTable table;

@@ -10,7 +10,7 @@ namespace foretrain {
 
 namespace {
 
-/// What a ring through the replicas of the first stage has to itself, at its narrowest hop.
+/// Own bandwidth of a ring through the first stage's replicas, at its narrowest hop.
 BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology) {
   const auto known = KnownTransfers::of(scenario, topology, RankLayout(scenario.plan, scenario.cluster));
   const RankGroups& groups = known->groups(GroupKind::gradients, 0, topology).ranks;

@@ -13,7 +13,7 @@
 
 namespace foretrain {
 
-/// What a stage's chunks add up to.
+/// Sums over a stage's chunks.
 struct StageLayers {
   double parameters = 0.0, in_experts = 0.0, largest_tensor = 0.0;
   int layers = 0, tensors = 0;  ///< that hold parameters, and are trained
@@ -38,13 +38,13 @@ class ChunkBuilder {
   /// and what comes and goes inside them.
   std::vector<Step::Chunk> chunks(const GradientSync::Place& place, int stage, std::optional<int> micro_batches,
                                   StageLayers& sums);
-  /// What updates a stage's parameters, given the rank class's chunks.
+  /// Sets the optimizer work of a stage from the rank class's chunks.
   void set_optimizer(double speed, const StageLayers& stage, Step::RankClass& rank_class) const;
   /// Takes the plan's schedule and chunks anew; the rest is as it was.
   void arrange();
   /// Whether two stages hold equally many of the same layers in each chunk.
   [[nodiscard]] bool alike(int a, int b) const { return same_layers(runs_, placement_, a, b); }
-  /// What a chunk's forward pass hands to the next chunk.
+  /// Output bytes of a chunk's forward pass.
   [[nodiscard]] Bytes output(int stage, int chunk) const;
 
   [[nodiscard]] const LayerPricer& pricer() const { return pricer_; }

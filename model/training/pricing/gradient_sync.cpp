@@ -31,7 +31,7 @@ void take_tensors(const PricedLayer& priced, const auto& take) {
   if (rest > 0.0 || all) take({&priced, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0}, rest, 0.0, {});
 }
 
-/// What a processor takes longer for an all-reduce of numbers of two bytes.
+/// Additional time of a CPU for an all-reduce of two-byte numbers.
 Seconds narrow_sums(const Processor& processor, Bytes size, int ranks) {
   const Bytes sent = size * bus_bandwidth_factor(CollectiveOperation::all_reduce, ranks);
   return (sent / processor.narrow_sum_rate - sent / processor.sum_rate) / processor.share;
@@ -147,7 +147,7 @@ std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
   return {{"copy into bucket", copy, Precision::fp32, 1}};
 }
 
-/// Those whose middle lies in the part.
+/// Operators whose middle lies in the part.
 std::vector<Operator> GradientSync::operators_of(const GradientSync::LayerPart& part) const {
   std::vector<Operator> ops = pricer_.backward_operators(*part.layer->layer);
   std::vector<Seconds> times;

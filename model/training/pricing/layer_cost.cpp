@@ -27,7 +27,7 @@ GroupKind group_of(LayerCollective::Group group) {
   return GroupKind::tensor;
 }
 
-/// What results call it.
+/// Its name in results.
 std::string_view name_of(const LayerCollective& collective) {
   using enum CollectiveOperation;
   using enum LayerCollective::Group;
@@ -144,7 +144,7 @@ std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const 
   return ops;
 }
 
-/// What eager code does around each launch of layers that route tokens, beside the launch.
+/// Host time of eager code around each launch of layers that route tokens.
 Seconds LayerPricer::around_launches(const Layer& layer) const {
   if (!layer.routes_tokens || scenario_.plan.execution != ExecutionMode::eager) return {};
   const HostConstants& host = scenario_.calibration.host;
@@ -267,7 +267,7 @@ Seconds LayerPricer::chunked_kernels(const std::vector<Operator>& products) cons
   return kernels(chunk_of(products, scenario_.plan.tensor)) * scenario_.plan.tensor;
 }
 
-/// What doing products chunk by chunk adds: launches, and time.
+/// Adds launches and time of GEMMs in chunks.
 void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, LayerPassCost& cost) const {
   const OverlappedProducts overlapped = overlapped_products(pass, backward);
   for (const auto* products_of : {&overlapped.gathers, &overlapped.scatters}) {

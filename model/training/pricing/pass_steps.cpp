@@ -97,7 +97,7 @@ Step PassSteps::step(const Model& model) {
   return step;
 }
 
-/// Those of sharded units, of which a bound asks for nothing but the time.
+/// Keeps the transfers of sharded units; a bound needs only their time.
 void PassSteps::keep_transfers(Step& step, const TransferTable& transfers) {
   std::map<int, int> kept;
   std::vector<int> rank_classes(step.rank_classes.size());

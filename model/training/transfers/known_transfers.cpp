@@ -11,7 +11,7 @@ namespace foretrain {
 
 namespace {
 
-/// Of a network of nodes that are alike; empty for others.
+/// Pattern of a network of equal nodes; empty for others.
 std::vector<std::int64_t> network_pattern(const Topology& topology) {
   if (!topology.nodes_are_alike() || topology.limits_connections()) return {};
   const int gpus = topology.gpus_per_node();

@@ -50,7 +50,7 @@ class TransferTable {
   void take_least();
   /// Whether all transfers take all groups of all stages the same, so that the least is exact.
   [[nodiscard]] bool is_exact() const { return exact_; }
-  /// What a rank class's ranks take for it, with nothing but the transfer itself on the links.
+  /// Time of a rank class for it, with only the transfer itself on the links.
   [[nodiscard]] Seconds time(int transfer, int rank_class) const;
   [[nodiscard]] double slowdown(int transfer) const { return transfers_[at_index(transfer)].slowdown; }
 
@@ -90,7 +90,7 @@ class TransferTable {
     SharedVector<std::vector<int>> groups;  ///< by part
   };
 
-  /// Those that differ from the others of their groups in more than sizes.
+  /// Transfers that differ from the others of their groups in more than sizes.
   [[nodiscard]] std::vector<std::size_t> distinct() const;
   /// The number of such groups.
   int grouping(GroupKind kind, int stage);
@@ -137,7 +137,7 @@ class OverlapCost {
   /// -1 is none.
   void add(int transfer);
   [[nodiscard]] Seconds time() const { return time_; }
-  /// What kernels take longer of which that much time has the transfers beside it.
+  /// Slowdown of kernels that overlap the transfers for so long.
   [[nodiscard]] Seconds cost(Seconds hidden) const;
 
  private:

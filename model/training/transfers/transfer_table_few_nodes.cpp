@@ -35,8 +35,8 @@ struct FewNodesKey {
 
 }  // namespace
 
-/// Those of three nodes of each stage, or three of several nodes each, where gradients pass round all of a stage's
-/// nodes; else all.
+/// Replicas on three nodes of each stage, or three replicas of several nodes, if gradients pass round all nodes of a
+/// stage; else all.
 int replicas_that_stand_for_all(const Scenario& scenario, const Topology& topology) {
   const Plan& plan = scenario.plan;
   const Cluster& cluster = scenario.cluster;

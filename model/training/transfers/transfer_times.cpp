@@ -91,7 +91,7 @@ class PhaseTogether {
   [[nodiscard]] const std::vector<std::vector<Seconds>>& longer() const { return longer_; }
 
  private:
-  /// Who has fewer phases stays in its last one.
+  /// Transfers with fewer phases stay in their last one.
   void add_flows(const Part& part, std::size_t k) {
     const std::vector<LoweredCollective::Phase>& phases = part.lowered.phases;
     if (!phases.empty()) load_.add(phases[std::min(k, phases.size() - 1)].flows);

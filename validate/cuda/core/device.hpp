@@ -108,7 +108,7 @@ class HostBuffer {
   bool pinned_;
 };
 
-/// Of the current device, or of another.
+/// Attribute of the current device, or of another.
 int device_attribute(cudaDeviceAttr which);
 int device_attribute(cudaDeviceAttr which, int device);
 /// Bytes of the current device's second cache.

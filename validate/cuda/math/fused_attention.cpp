@@ -83,7 +83,7 @@ class FusedAttention final : public OperatorRunner {
     return all;
   }
 
-  /// Of a set of operands, and of the numbers.
+  /// Pointers of a set of operands and of the numbers.
   [[nodiscard]] std::map<std::int64_t, void*> pointers(const AttentionIds& ids, int turn) {
     const std::int64_t in_order[] = {ids.q,  ids.k,  ids.v,  ids.out,      ids.statistics, ids.d_out,
                                      ids.dq, ids.dk, ids.dv, ids.row_sums, ids.dq_sums};

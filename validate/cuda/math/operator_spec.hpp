@@ -33,7 +33,7 @@ struct Traffic {
   std::string pattern;
   [[nodiscard]] bool gathered() const { return pattern == "gather"; }
 };
-/// Of `traffic`, `elementwise`, `reduction` and `embedding` (forward). Throws std::invalid_argument.
+/// Traffic of `traffic`, `elementwise`, `reduction` and `embedding` (forward). Throws std::invalid_argument.
 Traffic traffic_of(const OperatorSpec& spec);
 
 /// Bytes of a number in the operator's precision.

@@ -64,7 +64,7 @@ class Doer {
   virtual void wait() {}
   /// Throws GpuError with Fault::failed where results are not finite.
   virtual void check_finite() const {}
-  /// Who does it ("nccl 2.28.9", …), where that is a choice.
+  /// The library that does it ("nccl 2.28.9", …), where that is a choice.
   [[nodiscard]] virtual std::string description() const { return ""; }
 };
 

@@ -1,5 +1,5 @@
-// Copies between every pair of GPUs, each way and both at once: of the first pair of each kind of link from 4 KiB to
-// 1 GiB, of the others, which should behave alike, the largest copy each way. No scenario states them.
+// Copies between every pair of GPUs, each way and both at once. The first pair of each kind of link copies 4 KiB to 1
+// GiB; the others, which should be alike, only the largest copy. No scenario states them.
 #include <algorithm>
 #include <set>
 #include <string>

@@ -4,7 +4,7 @@ namespace foretrain::gpu {
 
 namespace {
 
-/// Of seconds, named by what it measures and the parameters that tell it from others.
+/// A record of seconds, named by its quantity and its distinguishing parameters.
 Record named(std::string name, const Fields& parameters) {
   Record record;
   record.unit = "s";
