@@ -54,6 +54,8 @@ void check_wiring(const Node& node, const Field& wiring, const std::vector<Field
 /// `network:` with every key optional: values given replace those of `base`. Replaced figures are noted in `log`. Where
 /// a transport is stated and no efficiency, the efficiency is the transport's payload share.
 Network read_network(const Field& field, const Network& base, FigureLog& log);
+/// `fabric:`. Links whose bandwidth is not stated are as fast as `card`.
+Fabric read_fabric(const Field& field, BytesPerSecond card, FigureLog& log);
 /// An entry of `faults:`, a card or link that is slower than its like, or broken.
 Fault read_fault(const Field& field);
 Jitter read_jitter(const Field& field);

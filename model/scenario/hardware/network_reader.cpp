@@ -165,7 +165,6 @@ std::map<int, double> read_scaling(const Field& field) {
   return scaling;
 }
 
-/// Links whose bandwidth is not stated are as fast as `card`.
 Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
   const Field field(resolve_preset(written, Catalogue::fabric), written.path());
   if (!field.find("sources")) return read_shape(field, card, log);
