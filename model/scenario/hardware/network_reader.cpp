@@ -165,6 +165,8 @@ std::map<int, double> read_scaling(const Field& field) {
   return scaling;
 }
 
+}  // namespace
+
 Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
   const Field field(resolve_preset(written, Catalogue::fabric), written.path());
   if (!field.find("sources")) return read_shape(field, card, log);
@@ -173,8 +175,6 @@ Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
   log.append(std::move(own).take());
   return fabric;
 }
-
-}  // namespace
 
 Network read_network(const Field& field, const Network& base, FigureLog& log) {
   const MappingReader network = field.mapping(keys::network);
