@@ -47,6 +47,31 @@ TEST_CASE("learn writes a stack, names rows that it cannot use, and other comman
   output_of({"validate", "--cases", good, "--stack", stack, "--fidelity", "estimate"});
 }
 
+TEST_CASE("a log's run is the scenario beside it, else that of its head, else --scenario") {
+  const std::string log = text_of(FORETRAIN_SOURCE_DIR "/tests/import/data/log_megatron.txt");
+  const std::string steps = log.substr(log.find(" iteration "));
+  const TemporaryFolder folder;
+  const std::string with_head = folder.file("head.log", log), without = folder.file("bare.log", steps);
+  const auto learned = [](const std::string& file, const char* scenario) {
+    return run_program({"learn", file, "--scenario", scenario});
+  };
+  CHECK(learned(with_head, "no-such-run").status == 0);
+  check_has(learned(without, "no-such-run").errors, {"no-such-run"});
+  CHECK(learned(without, "gpt2-xl-dgx-a100").status == 0);
+  check_has(run_program({"learn", without}).errors, {"no arguments at the log's head"});
+  (void)folder.file("head.yaml", "workload: { train: { model: no-such-model } }\n");
+  check_has(learned(with_head, "gpt2-xl-dgx-a100").errors, {"head.yaml", "no-such-model"});
+}
+
+TEST_CASE("learn warns of runs that no profile of their machine explains") {
+  std::string text = header;  // alike but for their nodes, and a hundred times as fast in turns
+  for (int i = 0; i < 8; ++i) {
+    text += fmt::format("run-{},dgx-a100-80gb,{},gpt2,{},1,{}\n", i, i + 1, 64 * (i + 1), i % 2 == 0 ? 40 : 40000);
+  }
+  const TemporaryFolder folder;
+  check_has(run_program({"learn", folder.file("runs.csv", text)}).errors, {"the profile is of no use"});
+}
+
 TEST_CASE("learn --json says of every run how far off it is, what was left out and why, and holds the stack's file") {
   const TemporaryFolder folder;
   const std::string stack = folder.file("stack.yaml");
