@@ -15,14 +15,16 @@ namespace foretrain {
 
 namespace {
 
-/// Whether a file cannot have what the search chose, and it is in use.
-bool is_choice(const std::string& line, const std::vector<std::string>& chosen, std::string_view exporter) {
-  static constexpr std::string_view off[] = {": 1", ": 0", ": false", ": none", ": automatic", ": data_parallel"};
-  static constexpr std::string_view of_model[] = {"plan.pipeline", "plan.interleave", "plan.schedule", "plan.expert"};
-  const auto begins = [&](std::string_view key) { return line.starts_with(key); };
-  if (line.starts_with("a plan that")) return true;
-  if (exporter == "deepspeed" && std::ranges::any_of(of_model, begins)) return false;  // its code has them
+/// Whether a file cannot have what the search chose, and it is in use. DeepSpeed's and Accelerate's files leave the
+/// rest to the training's code.
+bool is_lacking(const std::string& line, const std::vector<std::string>& chosen, std::string_view exporter) {
+  static constexpr std::string_view off[] = {": 1", ": 0", ": false", ": none", ": auto", ": automatic"};
+  static constexpr std::string_view ranks[] = {"plan.tensor", "plan.context", "plan.pipeline", "plan.expert"};
   const std::string key = line.substr(0, line.find(": "));
+  const auto* const place = std::ranges::find(ranks, key);
+  if (line.starts_with("a plan that")) return true;
+  if (exporter == "deepspeed" && place >= std::begin(ranks) + 2) return false;
+  if (exporter == "accelerate" && place == std::end(ranks)) return false;
   return std::ranges::any_of(chosen, [&](const std::string& one) { return one.starts_with(key + "="); }) &&
          std::ranges::none_of(off, [&](std::string_view end) { return line.ends_with(end); });
 }
@@ -49,7 +51,7 @@ void keep_plans_of(const std::string& exporter, const std::vector<PlanSpace>& sp
       return;  // a model that its files do not describe
     }
     const std::vector<std::string> chosen = space.overrides(plan->point);
-    std::erase_if(unsaid, [&](const std::string& line) { return !is_choice(line, chosen, exporter); });
+    std::erase_if(unsaid, [&](const std::string& line) { return !is_lacking(line, chosen, exporter); });
     if (unsaid.empty()) kept.push_back(*plan);
     if (kept.empty()) lacking.insert(unsaid.begin(), unsaid.end());
   }

@@ -52,15 +52,16 @@ TEST_CASE("a log's run is the scenario beside it, else that of its head, else --
   const std::string steps = log.substr(log.find(" iteration "));
   const TemporaryFolder folder;
   const std::string with_head = folder.file("head.log", log), without = folder.file("bare.log", steps);
-  const auto learned = [](const std::string& file, const char* scenario) {
-    return run_program({"learn", file, "--scenario", scenario});
+  const auto told = [](const std::string& file, const char* scenario) {
+    return run_program({"learn", file, "--json", "--scenario", scenario}).errors;
   };
-  CHECK(learned(with_head, "no-such-run").status == 0);
-  check_has(learned(without, "no-such-run").errors, {"no-such-run"});
-  CHECK(learned(without, "gpt2-xl-dgx-a100").status == 0);
-  check_has(run_program({"learn", without}).errors, {"no arguments at the log's head"});
-  (void)folder.file("head.yaml", "workload: { train: { model: no-such-model } }\n");
-  check_has(learned(with_head, "gpt2-xl-dgx-a100").errors, {"head.yaml", "no-such-model"});
+  const std::string used = "1 runs of trainings; at least 5";
+  check_has(told(with_head, "no-such-run"), {used});
+  check_has(told(without, "no-such-run"), {"bare.log is left out", "no-such-run"});
+  check_has(told(without, "gpt2-xl-dgx-a100"), {used});
+  check_has(run_program({"learn", without, "--json"}).errors, {"no arguments at the log's head"});
+  (void)folder.file("head.yaml", "workload: { train: { model: gpt2 } }\n");
+  check_has(told(with_head, "gpt2-xl-dgx-a100"), {"head.log is left out", "cluster: this key is missing"});
 }
 
 TEST_CASE("learn warns of runs that no profile of their machine explains") {
@@ -69,7 +70,7 @@ TEST_CASE("learn warns of runs that no profile of their machine explains") {
     text += fmt::format("run-{},dgx-a100-80gb,{},gpt2,{},1,{}\n", i, i + 1, 64 * (i + 1), i % 2 == 0 ? 40 : 40000);
   }
   const TemporaryFolder folder;
-  check_has(run_program({"learn", folder.file("runs.csv", text)}).errors, {"the profile is of no use"});
+  check_has(run_program({"learn", folder.file("runs.csv", text), "--json"}).errors, {"the profile is of no use"});
 }
 
 TEST_CASE("learn --json says of every run how far off it is, what was left out and why, and holds the stack's file") {
