@@ -11,7 +11,6 @@ per rank, as Megatron-LM and torch.profiler write them; the scenario says nothin
 import argparse
 import csv
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -31,6 +30,7 @@ if sys.argv[1] == "take":
     while True:
         taken = listening.accept()[0]
         while taken.recv(1 << 18): pass
+time.sleep(1)
 while True:
     sent, end = socket.create_connection((sys.argv[1], 29600)), time.time() + random.uniform(2, 6)
     while time.time() < end: sent.sendall(bytes(1 << 18))
@@ -54,28 +54,16 @@ PLANTED = [
                                  "write_latency: 1 us, random_read_iops: 1000, random_write_iops: 1000 } }"}, {}, 0.845)]
 
 
-class Traffic:
-    """From the first host of a replay to its last, in bursts, as long as the replay runs."""
-
-    def __init__(self, replay):
-        self.processes = []
-        while replay.poll() is None and len(hosts := self.hosts(replay.pid)) < 5:
-            time.sleep(0.2)
-        for host, words in ((hosts[4], ["take"]), (hosts[1], ["10.77.0.4"])) if len(hosts) == 5 else ():
-            time.sleep(0.5)
-            self.processes.append(subprocess.Popen(["ip", "netns", "exec", host, sys.executable, "-c", TRAFFIC] + words,
-                                                   stderr=subprocess.DEVNULL))
-
-    @staticmethod
-    def hosts(replay):
-        """Its switch and hosts."""
-        names = [name for name in os.listdir("/run/netns") if name.startswith(f"foretrain-{replay}-")]
-        return sorted(names, key=lambda name: int(name.split("-")[2]))
-
-    def end(self):
-        for process in self.processes:
-            process.kill()
-            process.wait()
+def traffic_beside(replay):
+    """Processes that send from the first host of a replay to its last, in bursts."""
+    names = []
+    while replay.poll() is None and len(names) < 5:  # its switch, then its hosts
+        time.sleep(0.2)
+        names = sorted((path.name for path in pathlib.Path("/run/netns").glob(f"foretrain-{replay.pid}-*")),
+                       key=lambda name: int(name.split("-")[2]))
+    words = {4: "take", 1: "10.77.0.4"} if len(names) == 5 else {}
+    return [subprocess.Popen(["ip", "netns", "exec", names[host], sys.executable, "-c", TRAFFIC, word],
+                             stderr=subprocess.DEVNULL) for host, word in words.items()]
 
 
 def measure(output, foretrain):
@@ -87,10 +75,10 @@ def measure(output, foretrain):
             with table.open("w") as file:
                 csv.writer(file).writerows([cells.keys(), cells.values()])
             replay = subprocess.Popen([foretrain, "replay", "--cases", table, "-o", output])
-            traffic = Traffic(replay) if cause == "others' traffic" else None
+            beside = traffic_beside(replay) if cause == "others' traffic" else []
             status = replay.wait()
-            if traffic:
-                traffic.end()
+            for process in beside:
+                process.kill()
             if status:
                 sys.exit(f"{cause}: the replay ended with status {status}")
 
