@@ -117,7 +117,8 @@ bool holds(const When& when, const Training& training) {
 Constant setting_provenance(const std::string& key, const MappingReader& setting) {
   const std::string& text = setting["value"].text();
   Constant constant{key, 1.0, "", setting["kind"].choice<ConstantKind>(), setting["source"].text()};
-  if (trim(constant.source).empty()) setting.fail("source", "an empty source", "documentation or code of the framework");
+  if (trim(constant.source).empty())
+    setting.fail("source", "an empty source", "documentation or code of the framework");
   if (text.find_first_of("0123456789") == 0) {
     const NumberAndUnit parts = split_number_and_unit(text);
     constant.value = parts.number;
@@ -328,6 +329,16 @@ std::optional<LearnedRange> learned_range(const YamlNode& document) {
   const auto memory = keys.find("memory_shortfall");
   return LearnedRange{learned_share(keys["spread"]), memory ? learned_share(*memory) : 0.0,
                       static_cast<int>(nodes[0].integer()), static_cast<int>(nodes[1].integer())};
+}
+
+std::vector<int> learned_groups(const YamlNode& document) {
+  const auto learned = part_of_trainer(document, "learned");
+  const auto groups = learned ? learned->mapping(keys::learned).find("groups") : std::nullopt;
+  std::vector<int> sizes;
+  if (!groups) return sizes;
+  for (const Field& size : groups->list()) sizes.push_back(static_cast<int>(size.integer()));
+  if (sizes.size() != 3) groups->fail("no three numbers", "[ data, tensor, pipeline ]");
+  return sizes;
 }
 
 }  // namespace foretrain
