@@ -15,8 +15,11 @@ void set_published_uncertainty(const Scenario& scenario, Result& result);
 /// Whether a training step of the GPU's generation is among the shipped measurements; of a processor it always is.
 bool has_measured_step(const Gpu& gpu);
 
-/// Of a step of a learned stack: what runs left out lay within when it was learned. Wider by half on more or fewer
-/// machines than it was learned on, with a warning. False where no stack was learned.
+/// How often the nodes double, or halve, from those that a stack was learned on to so many.
+double doublings_beyond(const LearnedRange& learned, int nodes);
+
+/// Of a step of a learned stack: what runs left out lay within when it was learned. Wider by half for each doubling
+/// of the machines beyond those that it was learned on, with a warning. False where no stack was learned.
 bool set_learned_uncertainty(const Scenario& scenario, Result& result);
 
 }  // namespace foretrain

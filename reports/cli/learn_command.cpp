@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -215,7 +217,7 @@ std::string task_of(const Case& row) {
 }
 
 ExitStatus run_learning(const LearnOptions& options) {
-  LearnedFrom from{std::filesystem::path(options.inputs[0]).filename().string(), options.base, {}, {}};
+  LearnedFrom from{std::filesystem::path(options.inputs[0]).filename().string(), options.base, {}, {}, {}};
   const std::vector<UsableRun> runs = runs_of(options, from.failed);
   if (from.failed.size() > most_told) warn(fmt::format("{} more are left out", from.failed.size() - most_told));
   std::set<int> sizes;
@@ -226,7 +228,10 @@ ExitStatus run_learning(const LearnOptions& options) {
     from.names.push_back(one.row.name);
     from.nodes.push_back(one.scenario.cluster.nodes);
     sizes.insert(one.scenario.cluster.nodes);
-    const bool pipelined = one.scenario.plan.pipeline > 1;
+    const Plan& plan = one.scenario.plan;
+    const std::array of_plan = {plan.data, plan.tensor, plan.pipeline};
+    std::ranges::transform(from.groups, of_plan, from.groups.begin(), std::ranges::max);
+    const bool pipelined = plan.pipeline > 1;
     at_hand.pipelined = at_hand.pipelined || pipelined;
     const int task = tasks.try_emplace(task_of(one.row), static_cast<int>(tasks.size())).first->second;
     learned.push_back({one.scenario.cluster.nodes, pipelined, task, measured_time(one.row)});

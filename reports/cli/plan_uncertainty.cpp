@@ -1,6 +1,7 @@
 #include "reports/cli/plan_uncertainty.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
@@ -9,8 +10,11 @@
 #include "model/base/bytestream.hpp"
 #include "model/base/number.hpp"
 #include "model/job/job.hpp"
+#include "model/job/published_uncertainty.hpp"
 #include "model/scenario/load/load.hpp"
+#include "model/scenario/plan/trainer_reader.hpp"
 #include "reports/cli/workers.hpp"
+#include "validate/learn/parameters.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {
@@ -54,6 +58,26 @@ std::size_t finalists(const std::vector<RankedPlan>& plans, double spread) {
   return std::min(most_drawn, at_index(beyond - plans.begin()));
 }
 
+/// What the network keeps of its rate is a random walk over doublings: of the nodes beyond the runs that the stack was
+/// learned from, and of each group beyond their largest.
+void add_caution(PlanReport& report, const Scenario& example, const std::vector<std::vector<Effect>>& effects,
+                 const std::vector<UncertainResource>& unknown) {
+  const std::vector<int> largest = learned_groups(example.where.document);
+  if (!example.learned || largest.empty()) return;
+  const auto network = std::ranges::find(unknown, "network bandwidth", &UncertainResource::name);
+  const auto which = at_index(network - unknown.begin());
+  for (std::size_t i = 0; i < effects.size(); ++i) {
+    const PlanPoint& point = report.ranked[i].point;
+    const std::array sizes = {point.data, point.tensor, point.pipeline};
+    double doublings = doublings_beyond(*example.learned, example.cluster.nodes);
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      doublings += std::log2(std::max(1.0, number(sizes[k]) / largest[k]));
+    }
+    const double spreads = scaling_spread * std::sqrt(doublings) / network->spread;
+    report.ranked[i].caution = std::exp(std::max(effects[i][which].worse, 0.0) * spreads);
+  }
+}
+
 }  // namespace
 
 RunTasks tasks_shared_out(int workers) {
@@ -82,6 +106,7 @@ void draw_plans(PlanReport& report, const RunTasks& run_tasks) {
     const Effect& effect = effects.front()[i];
     report.unknowns.push_back({unknown[i].name, unknown[i].spread, 0.5 * (effect.worse - effect.better)});
   }
+  add_caution(report, scenario_of(report.ranked.front()), effects, unknown);
   std::ranges::stable_sort(report.unknowns, std::ranges::greater(), &Unknown::moves);
   set_odds(report, effects);
 }

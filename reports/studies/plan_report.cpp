@@ -46,6 +46,7 @@ std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal go
     return "short of memory with a chance of " + format_chance(plan.chance_of_shortage);
   }
   const Seconds slower = own.step_time - other.step_time;
+  if (slower < Seconds(0.0) && plan.caution > best.caution) return "waits more for groups beyond the learned runs";
   if (slower <= Seconds(0.0)) return goal == PlanGoal::time ? "equally fast" : "costs more";
   const BreakdownPart* most = &breakdown_parts.front();
   const auto more = [&](const BreakdownPart& part) { return own.breakdown.*part.time - other.breakdown.*part.time; };

@@ -31,14 +31,18 @@ struct RankedPlan {
   std::optional<PlanOdds> odds;    ///< of those that have a chance
   /// That it needs more memory than there is, where the stack's runs say how far memory is off.
   double chance_of_shortage = 0.0;
+  /// Beyond the runs that the stack was learned from: how many times as long a step takes where the network keeps a
+  /// standard deviation less of its rate than their scaling says.
+  double caution = 1.0;
   bool is_measured_gpu = true;  ///< a training step of its GPUs' generation is (has_measured_step)
   bool in_front = false;        ///< no other is at least as good in time, cost and memory, and better in one
   std::string why;              ///< it is no better than the first; empty for the first
 
   [[nodiscard]] const TrainResult& train() const { return *result.train(); }
-  /// Of the objective: its mean where the plan was drawn, and of steps that are short of memory as likely as they are.
+  /// Of the objective: its mean where the plan was drawn, of steps that are short of memory as likely as they are, and
+  /// with caution.
   [[nodiscard]] double expected() const {
-    return (odds ? odds->expected : value) * expected_slowdown(chance_of_shortage);
+    return (odds ? odds->expected : value) * expected_slowdown(chance_of_shortage) * caution;
   }
 };
 

@@ -164,6 +164,10 @@ std::string odds_text(const PlanReport& report) {
                                               "the step time",
                                               format_chance(best.chance_of_shortage), shortage_slowdown));
   }
+  if (best.caution >= 1.005) {
+    text += labelled("Beyond runs",
+                     fmt::format("larger than the learned runs: counted as {:.2f} times the step time", best.caution));
+  }
   if (report.is_simpler) {
     text += labelled("Choice", fmt::format("simplest plan within {:.2g} % of the fastest", 100 * noise_of_runs));
   }

@@ -52,6 +52,17 @@ TEST_CASE("a plan that may be short of memory comes behind one that is not, and 
   CHECK(report.ranked.front().hardware == "full");
 }
 
+TEST_CASE("a plan beyond the learned runs comes behind one that a slower network would hardly hold up, and says why") {
+  RankedPlan beyond = plan_on("beyond", 100.0_ms);
+  beyond.caution = 1.3;
+  CHECK(beyond.expected() == Approx(0.13));
+  PlanReport report;
+  report.ranked = {beyond, plan_on("within", 120.0_ms)};
+  finish(report);
+  CHECK(report.ranked.front().hardware == "within");
+  CHECK(report.ranked.back().why == "waits more for groups beyond the learned runs");
+}
+
 TEST_CASE("the front has the plans that none beats in time, cost and memory together, and no others") {
   const auto plan = [](const char* name, double milliseconds, double usd, double gigabytes) {
     RankedPlan one = plan_on(name, Seconds(milliseconds * 1e-3));

@@ -40,7 +40,7 @@ constexpr Learned learned_constants[] = {
     {"step.kernel_stretch", "kernels of a step over kernels alone", 0.1, false},
     {"memory.fragmentation", "memory that the allocator holds beyond tensors", 0.5, true},
 };
-constexpr double overhead_spread = 2.0, memory_spread = 0.3, reserved_spread = 5.0, scaling_spread = 0.35;
+constexpr double overhead_spread = 2.0, memory_spread = 0.3, reserved_spread = 5.0;
 constexpr double kept_spread = 0.1, waiting_spread = 2.5;
 constexpr double stated = 0.4;  ///< of these is left where the base states the setting: its own code says so
 

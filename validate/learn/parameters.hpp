@@ -14,6 +14,9 @@ namespace foretrain {
 inline constexpr const char* layer_overhead_key = "workload.train.layer_overhead";
 inline constexpr const char* layer_dispatch_key = "workload.train.layer_dispatch";
 
+/// What the network keeps of its rate on twice as many nodes: the standard deviation of its logarithm between clusters.
+inline constexpr double scaling_spread = 0.35;
+
 /// One number that is learned. A setting is a vector of positions, one for each parameter.
 struct StackParameter {
   /// What its values are; share: what is left of the network's efficiency.

@@ -114,6 +114,7 @@ std::string learned(const LearnedStack& stack, const LearnedFrom& from) {
   add("from", quoted(from.table));
   add("runs", std::to_string(from.names.size()));
   add("nodes", fmt::format("[ {}, {} ]", least, most));
+  if (from.groups[0] > 0) add("groups", fmt::format("[ {} ]", fmt::join(from.groups, ", ")));
   add("error", percent(stack.left_out.mean));
   add("median_error", percent(stack.left_out.median));
   if (stack.scaled) add("error_of_other_scales", percent(stack.scaled->mean));

@@ -1,6 +1,7 @@
 // A learned stack as a trainer's file, and as a table for people.
 #pragma once
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@ struct LearnedFrom {
   std::string base;                ///< a trainer's name or file
   std::vector<std::string> names;  ///< of the runs
   std::vector<int> nodes;          ///< of each
+  std::array<int, 3> groups = {};  ///< the largest data, tensor and pipeline group
   /// Rows that could not be used, and why.
   std::vector<std::pair<std::string, std::string>> failed = {};
 };

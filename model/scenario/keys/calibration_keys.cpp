@@ -127,6 +127,7 @@ constexpr Key learned_keys[] = {
     {"from", text, "needed", "The tables of runs."},
     {"runs", whole, "needed", "Number of runs it was learned from."},
     {"nodes", list(whole), "needed", "Smallest and largest number of nodes of these runs."},
+    {"groups", list(whole), "", "Largest data, tensor and pipeline group of these runs."},
     {"error", quantity("%"), "needed", "Mean error of the steps of runs left out, in turn."},
     {"median_error", quantity("%"), "needed", "The median of the same."},
     {"error_of_other_scales", quantity("%"), "", "Cross-validation error of steps, by number of nodes left out."},

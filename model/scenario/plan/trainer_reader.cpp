@@ -302,4 +302,14 @@ std::optional<LearnedRange> learned_range(const YamlNode& document) {
                       static_cast<int>(nodes[0].integer()), static_cast<int>(nodes[1].integer())};
 }
 
+std::vector<int> learned_groups(const YamlNode& document) {
+  const auto learned = part_of_trainer(document, "learned");
+  const auto groups = learned ? learned->mapping(keys::learned).find("groups") : std::nullopt;
+  std::vector<int> sizes;
+  if (!groups) return sizes;
+  for (const Field& size : groups->list()) sizes.push_back(static_cast<int>(size.integer()));
+  if (sizes.size() != 3) groups->fail("no three numbers", "[ data, tensor, pipeline ]");
+  return sizes;
+}
+
 }  // namespace foretrain

@@ -58,4 +58,8 @@ double learned_share(const Field& field);
 /// Nothing where the trainer of the scenario was not learned.
 std::optional<LearnedRange> learned_range(const YamlNode& document);
 
+/// The largest data, tensor and pipeline group of the runs that the trainer was learned from; none where it does not
+/// say.
+std::vector<int> learned_groups(const YamlNode& document);
+
 }  // namespace foretrain
