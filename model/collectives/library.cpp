@@ -75,9 +75,11 @@ Library::Library(const CollectiveCall& call, const Topology& topology, const Cal
     return layouts;
   });
   find_slowest_parts();
-  // NCCL's own figures (nvlsEfficiency, src/graph/tuning.cc), of what Hopper reaches.
-  if (compute_capability_ >= blackwell && !version().none()) constants_.nvls_efficiency *= 0.74 / 0.85;
   slowest_ = &*std::ranges::max_element(*layouts_, {}, &GroupLayout::node_count);
+  // A channel copies a message into the switches' buffers and out again as fast as Hopper's, over links twice as fast.
+  if (compute_capability_ >= blackwell && !version().none()) {
+    constants_.nvls_efficiency *= blackwell_channels() / switch_channels / 2.0;
+  }
   const std::vector<GroupLayout::NodePart>& nodes = slowest_->nodes;
   for (std::size_t k = 0; nodes.size() > 1 && k < nodes.size(); ++k) {
     hops_.push_back(topology.latency(nodes[k].ranks.front(), nodes[(k + 1) % nodes.size()].ranks.front()));
@@ -260,9 +262,12 @@ BytesPerSecond Library::peer_bandwidth(Bytes message) const {
   return BytesPerSecond(constants_.peer_channel_gbps * 1e9) * channels;
 }
 
+double Library::blackwell_channels() const {
+  return in_one_node() ? blackwell_switch_channels : blackwell_channels_between_nodes;
+}
+
 double Library::switch_lanes() const {
-  const double newer = in_one_node() ? blackwell_switch_channels : blackwell_channels_between_nodes;
-  return (compute_capability_ >= blackwell ? newer : switch_channels) * slowest_->largest_node;
+  return (compute_capability_ >= blackwell ? blackwell_channels() : switch_channels) * slowest_->largest_node;
 }
 
 Bytes Library::in_switch_message() const {

@@ -125,6 +125,7 @@ class Library {
  private:
   void find_slowest_parts();
   [[nodiscard]] bool has_own_part() const;
+  [[nodiscard]] double blackwell_channels() const;
   [[nodiscard]] double switch_lanes() const;
   [[nodiscard]] bool is_early() const;
   [[nodiscard]] double hopper_share() const;
