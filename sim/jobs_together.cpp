@@ -51,20 +51,16 @@ void append_steps(RunningJob& running, TaskGraph::Builder& builder, int& devices
     builder.add_resource(std::move(resource));
   }
   devices += own_devices;
-  std::vector<std::vector<TaskId>> before(graph.tasks().size());
-  for (TaskId task = 0; std::cmp_less(task, before.size()); ++task) {
-    for (const TaskId next : graph.successors(task)) before[at_index(next)].push_back(task);
-  }
   running.first.clear();
   running.last.clear();
   for (int step = 0; step < running.steps; ++step) {
     std::vector<TaskId> ids, ends;
-    for (TaskId task = 0; std::cmp_less(task, before.size()); ++task) {
+    for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
       Task copy = graph.tasks()[at_index(task)];
       copy.block += first_block;
       copy.resource += pause + 1;
       std::vector<TaskId> after;
-      for (const TaskId other : before[at_index(task)]) after.push_back(ids[at_index(other)]);
+      for (const TaskId other : graph.predecessors(task)) after.push_back(ids[at_index(other)]);
       if (after.empty() && step > 0) after = {running.last.back()};
       ids.push_back(builder.add_task(copy, after));
       if (graph.successors(task).empty()) ends.push_back(ids.back());

@@ -97,11 +97,11 @@ EventLoop::EventLoop(const TaskGraph& graph, Interconnect& interconnect)
       queues_(graph.resources().size()),
       devices_(shared_devices(graph)),
       device_generations_(devices_.size()),
-      waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
       execution_{std::vector<Seconds>(graph.tasks().size()), std::vector<Seconds>(graph.tasks().size()), Seconds(0.0)},
       tasks_left_(graph.tasks().size()) {
   for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
   for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
+    waits_for_.push_back(static_cast<std::int32_t>(graph.predecessors(task).size()));
     if (graph_.resource_of(task).order == Resource::Order::added) {
       queue_of(task).tasks.push_back(task);
     } else if (waits_for_[at_index(task)] == 0) {
@@ -230,16 +230,15 @@ Execution run_in_order(const TaskGraph& graph, const std::vector<BlockId>& free)
   std::vector<Seconds> idle_from(graph.resources().size());
   Execution execution{std::vector<Seconds>(tasks.size()), std::vector<Seconds>(tasks.size()), Seconds(0.0)};
   for (std::size_t task = 0; task < tasks.size(); ++task) {
-    Seconds& start = execution.start[task];  // so far the latest end among its predecessors
     Seconds& idle = idle_from[at_index(tasks[task].resource)];
-    start = std::max(start, idle);
-    idle = start + duration[at_index(tasks[task].block)];
-    execution.finish[task] = idle;
-    for (const TaskId next : graph.successors(static_cast<TaskId>(task))) {
-      execution.start[at_index(next)] = std::max(execution.start[at_index(next)], idle);
+    Seconds start = idle;
+    for (const TaskId before : graph.predecessors(static_cast<TaskId>(task))) {
+      start = std::max(start, execution.finish[at_index(before)]);
     }
-    execution.makespan = std::max(execution.makespan, idle);
+    execution.start[task] = start;
+    execution.finish[task] = idle = start + duration[at_index(tasks[task].block)];
   }
+  for (const Seconds idle : idle_from) execution.makespan = std::max(execution.makespan, idle);
   return execution;
 }
 

@@ -45,19 +45,26 @@ TaskId TaskGraph::Builder::add_task(Task task, std::span<const TaskId> after) {
     }
   }
   structure_.tasks.push_back(task);
-  structure_.predecessor_counts.push_back(static_cast<std::int32_t>(after.size()));
-  for (const TaskId before : after) edges_.emplace_back(before, id);
+  std::vector<TaskId>& all = structure_.predecessors;
+  const auto own = all.insert(all.end(), after.begin(), after.end());
+  std::sort(own, all.end());
+  all.erase(std::unique(own, all.end()), all.end());
+  structure_.first_predecessor.push_back(all.size());
   return id;
 }
 
 TaskGraph TaskGraph::Builder::build() && {
   std::vector<std::size_t>& first = structure_.first_successor;
   first.resize(structure_.tasks.size() + 1);
-  for (const auto& [before, after] : edges_) ++first[at_index(before) + 1];
+  for (const TaskId before : structure_.predecessors) ++first[at_index(before) + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());
-  structure_.successors.resize(edges_.size());
+  structure_.successors.resize(structure_.predecessors.size());
   std::vector<std::size_t> next = first;
-  for (const auto& [before, after] : edges_) structure_.successors[next[at_index(before)]++] = after;
+  for (std::size_t task = 0, edge = 0; task < structure_.tasks.size(); ++task) {
+    for (; edge < structure_.first_predecessor[task + 1]; ++edge) {
+      structure_.successors[next[at_index(structure_.predecessors[edge])]++] = static_cast<TaskId>(task);
+    }
+  }
   return {std::move(blocks_), std::make_shared<const Structure>(std::move(structure_))};
 }
 

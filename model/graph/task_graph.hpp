@@ -117,7 +117,11 @@ class TaskGraph {
     const std::size_t* first = &structure_->first_successor[at_index(task)];
     return std::span(structure_->successors).subspan(first[0], first[1] - first[0]);
   }
-  [[nodiscard]] std::span<const std::int32_t> predecessor_counts() const { return structure_->predecessor_counts; }
+  /// Those that `task` waits for (not counting the one before on the same resource), ascending, each once.
+  [[nodiscard]] std::span<const TaskId> predecessors(TaskId task) const {
+    const std::size_t* first = &structure_->first_predecessor[at_index(task)];
+    return std::span(structure_->predecessors).subspan(first[0], first[1] - first[0]);
+  }
 
   /// The same tasks on the same resources, which it shares with this graph, but with other blocks: as many. Throws
   /// InternalError.
@@ -128,8 +132,9 @@ class TaskGraph {
   struct Structure {
     std::vector<Resource> resources;
     std::vector<Task> tasks;
-    std::vector<std::int32_t> predecessor_counts;
-    std::vector<std::size_t> first_successor;  ///< of each task in `successors`, and their number
+    std::vector<std::size_t> first_predecessor{0};  ///< of each task in `predecessors`, and their number
+    std::vector<TaskId> predecessors;
+    std::vector<std::size_t> first_successor;  ///< likewise
     std::vector<TaskId> successors;
   };
   TaskGraph(std::vector<Block> blocks, std::shared_ptr<const Structure> structure)
@@ -150,7 +155,6 @@ class TaskGraph::Builder {
  private:
   std::vector<Block> blocks_;
   Structure structure_;
-  std::vector<std::pair<TaskId, TaskId>> edges_;  ///< (before, after)
 };
 
 /// How many flows all its tasks have together: a measure of how long simulating them takes that is the same on every

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "model/base/files.hpp"
+#include "model/base/hash.hpp"
+#include "model/base/session.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "model/scenario/keys/key_tree.hpp"
@@ -14,6 +16,15 @@ namespace foretrain {
 
 namespace {
 
+/// A value as it was parsed before: a sweep's points have few different ones.
+struct ValueKey {
+  using Value = const YamlNode;
+  std::string text, where;
+
+  bool operator==(const ValueKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(text, where); }
+};
+
 /// The value as YAML; plain words and numbers, by far the commonest, need no parser.
 YamlNode parse_value(const Override& change) {
   const std::string_view text = trim(change.value);
@@ -22,9 +33,11 @@ YamlNode parse_value(const Override& change) {
     return yaml_scalar(std::string(text), change.where);
   }
   try {
-    YamlNode node = parse_yaml(text, change.where.file);
-    set_position(node, change.where);  // values inside of an override have no place of their own
-    return node;
+    return *session().known(ValueKey{std::string(text), change.where.text()}, [&] {
+      YamlNode node = parse_yaml(text, change.where.file);
+      set_position(node, change.where);  // values inside of an override have no place of their own
+      return node;
+    });
   } catch (const ScenarioError& error) {
     throw ScenarioError(change.where, change.key, error.got(), error.expected());
   }

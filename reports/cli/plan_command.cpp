@@ -10,6 +10,7 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/number.hpp"
+#include "model/base/seen_files.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/hardware/check.hpp"
@@ -245,6 +246,7 @@ std::optional<Result> own_plan(const PlanOptions& options) {
 }
 
 PlanReport searched(const PlanOptions& options) {
+  const FileView view;  // all plans are of the same files
   PlanDimensions chosen = plan_dimensions(options.fixed, options.allowed);
   Searched space = spaces_of(options, chosen);
   catch_signals();

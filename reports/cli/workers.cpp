@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <deque>
 #include <new>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "model/base/descriptor.hpp"
@@ -58,22 +61,21 @@ std::optional<Value> take(std::string_view& received) {
 
 /// Replies to runs of tasks until the other side is gone.
 void reply_to_runs(int socket, const TextTask& task) {
-  std::string received;
-  bool connected = true;
-  while (connected && receive_some(socket, received)) {
+  std::string received, message;
+  while (receive_some(socket, received)) {
     std::string_view left = received;
-    const std::optional<Run> run = take<Run>(left);
-    if (!run) continue;
-    received = left;
-    for (std::size_t index = run->next; connected && index < run->end; ++index) {
-      const Reply reply = reply_to([&] { return task(index); });
-      connected =
-          send_all(socket, bytes_of(ReplyHeader{reply.kind, reply.text.size()})) && send_all(socket, reply.text);
+    while (const std::optional<Run> run = take<Run>(left)) {
+      for (std::size_t index = run->next; index < run->end; ++index) {
+        const Reply reply = reply_to([&] { return task(index); });
+        message = bytes_of(ReplyHeader{reply.kind, reply.text.size()});
+        if (!send_all(socket, message += reply.text)) return;
+      }
     }
+    received = left;
   }
 }
 
-/// A forked process that carries out what it is told to, one run at a time.
+/// A forked process that carries out what it is told to, one run after the other.
 class Worker {
  public:
   explicit Worker(const TextTask& task) {
@@ -88,12 +90,16 @@ class Worker {
   }
 
   [[nodiscard]] int socket() const { return socket_.number(); }
-  /// Tasks without a reply.
-  [[nodiscard]] const Run& run() const { return run_; }
+  /// Runs with tasks without a reply.
+  [[nodiscard]] std::deque<Run>& runs() { return runs_; }
+  [[nodiscard]] std::size_t tasks_left() const { return tasks_left_; }
+  /// Whether it runs out of work before its replies are read again, if these take as long as the last ones.
+  [[nodiscard]] bool wants_more() const { return tasks_left_ < last_replies_; }
 
   /// A worker that is gone shows when its reply is asked for.
   void start(const Run& run) {
-    run_ = run;
+    runs_.push_back(run);
+    tasks_left_ += run.end - run.next;
     send_all(socket(), bytes_of(run));
   }
 
@@ -101,13 +107,15 @@ class Worker {
   bool receive(const std::function<void(std::size_t, Reply)>& observe) {
     if (!receive_some(socket(), received_)) return false;
     std::string_view left = received_;
-    for (;;) {
+    for (last_replies_ = 0;; ++last_replies_) {
       std::string_view rest = left;
       const std::optional<ReplyHeader> header = take<ReplyHeader>(rest);
       if (!header || rest.size() < header->length) break;
-      observe(run_.next++, {std::string(rest.substr(0, header->length)), header->kind});
+      observe(runs_.front().next++, {std::string(rest.substr(0, header->length)), header->kind});
+      if (runs_.front().next == runs_.front().end) runs_.pop_front();
       left = rest.substr(header->length);
     }
+    tasks_left_ -= last_replies_;
     received_.erase(0, received_.size() - left.size());
     return true;
   }
@@ -121,7 +129,8 @@ class Worker {
  private:
   Process process_;
   Descriptor socket_;
-  Run run_;
+  std::deque<Run> runs_;
+  std::size_t tasks_left_ = 0, last_replies_ = 0;
   std::string received_;  ///< of replies that are not there as a whole
 };
 
@@ -200,6 +209,10 @@ void answer_all(std::size_t count, int workers, const TextTask& task,
   while (!runs.empty() && static_cast<int>(busy.size()) < workers && hire()) continue;
   while (!busy.empty()) {
     if (stop && stop()) return;
+    // Replies are looked at together: to be woken for each costs as much as a short prediction.
+    constexpr auto pause = std::chrono::milliseconds(4);
+    if (std::ranges::all_of(busy, [](const Worker& w) { return w.tasks_left() > 1; }))
+      std::this_thread::sleep_for(pause);
     std::vector<pollfd> sockets;
     for (const Worker& worker : busy) sockets.push_back({worker.socket(), POLLIN, 0});
     if (poll(sockets.data(), sockets.size(), patience) < 0 && errno != EINTR) {
@@ -208,18 +221,17 @@ void answer_all(std::size_t count, int workers, const TextTask& task,
     // From the back, so that erasing a worker leaves the places of the others as they are.
     for (std::size_t i = busy.size(); i-- > 0;) {
       if (sockets[i].revents == 0) continue;
-      const bool died = !busy[i].receive(observe);
-      const Run run = busy[i].run();
-      if (!died && run.next < run.end) continue;
+      Worker& worker = busy[i];
+      const bool died = !worker.receive(observe);
       if (died) {
-        runs.put_back({run.next + 1, run.end});
-        observe(run.next, {busy[i].finish(), Reply::Kind::interrupted});
+        const std::size_t over = worker.runs().front().next++;
+        std::ranges::for_each(worker.runs(), [&](const Run& run) { runs.put_back(run); });
+        observe(over, {worker.finish(), Reply::Kind::interrupted});
       }
-      if (died || runs.empty()) {
+      while (!died && worker.wants_more() && !runs.empty()) worker.start(runs.take());
+      if (died || worker.tasks_left() == 0) {
         busy.erase(busy.begin() + static_cast<std::ptrdiff_t>(i));
         if (!runs.empty()) hire();
-      } else {
-        busy[i].start(runs.take());
       }
     }
   }

@@ -113,13 +113,9 @@ class ChakraExporter {
         step_(build_step(scenario, train, model_, topology, Recipes::none, InsideLayers::seen)),
         graph_(step_graph(step_)),
         layout_(scenario.plan, scenario.cluster),
-        transfer_of_task_(graph_.graph.tasks().size(), nullptr),
-        before_(graph_.graph.tasks().size()) {
+        transfer_of_task_(graph_.graph.tasks().size(), nullptr) {
     for (const StepGraph::Transfer& transfer : graph_.transfers) {
       transfer_of_task_[at_index(transfer.task)] = &transfer;
-    }
-    for (TaskId task = 0; std::cmp_less(task, before_.size()); ++task) {
-      for (const TaskId next : graph_.graph.successors(task)) before_[at_index(next)].push_back(task);
     }
     for (const Step::Transfer& transfer : step_.transfers) names_.push_back(transfer.name);
     for (const Step::RankClass& rank_class : step_.rank_classes) {
@@ -192,11 +188,11 @@ class ChakraExporter {
     metadata.add_bytes(1, "0.0.4");  // the schema's version
     trace.add_with_length(metadata.bytes());
     // Of each task, the trace's own ones that it waits for: its own, or those of tasks of others that it waits for.
-    std::vector<std::vector<TaskId>> nearest(before_.size());
+    std::vector<std::vector<TaskId>> nearest(graph_.graph.tasks().size());
     std::map<ResourceId, TaskId> last_on_stream;
-    for (TaskId task = 0; std::cmp_less(task, before_.size()); ++task) {
+    for (TaskId task = 0; std::cmp_less(task, nearest.size()); ++task) {
       std::vector<TaskId>& after = nearest[at_index(task)];
-      for (const TaskId earlier : before_[at_index(task)]) {
+      for (const TaskId earlier : graph_.graph.predecessors(task)) {
         const std::vector<TaskId>& of_earlier = nearest[at_index(earlier)];
         after.insert(after.end(), of_earlier.begin(), of_earlier.end());
       }
@@ -268,9 +264,8 @@ class ChakraExporter {
   StepGraph graph_;
   RankLayout layout_;
   std::vector<const StepGraph::Transfer*> transfer_of_task_;
-  std::vector<std::string> names_;           ///< by transfer; of collectives inside layers what each is
-  std::vector<std::vector<TaskId>> before_;  ///< by task
-  std::vector<std::vector<int>> ranks_;      ///< by rank class
+  std::vector<std::string> names_;       ///< by transfer; of collectives inside layers what each is
+  std::vector<std::vector<int>> ranks_;  ///< by rank class
   std::map<std::pair<int, int>, std::optional<int>> neighbours_;  ///< by rank class and the other one
   std::map<std::string, std::pair<GroupKind, int>> groups_;
 };

@@ -174,7 +174,7 @@ TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchro
       pushes += name == "gradient push" ? 1 : 0;
       pulls += name == "weight pull" ? 1 : 0;
       if (name != "update") continue;
-      CHECK(graph.graph.predecessor_counts()[static_cast<std::size_t>(task)] == (asynchronous ? 1 : 3));
+      CHECK(graph.graph.predecessors(task).size() == (asynchronous ? 1U : 3U));
     }
     // Each push of three workers is an update of its own, or all three are one; nothing is pulled for iteration 0.
     CHECK(updates == (asynchronous ? pushes : pushes / 3));

@@ -134,14 +134,10 @@ class Exporter {
                                execution.start[i].value(),
                                execution.finish[i].value()});
     }
-    for (TaskId before = 0; std::cmp_less(before, graph_.tasks().size()); ++before) {
-      for (const TaskId task : graph_.successors(before)) {
+    for (TaskId task = 0; std::cmp_less(task, graph_.tasks().size()); ++task) {
+      for (const TaskId before : graph_.predecessors(task)) {
         if (!is_full_queue(before, task)) result_.tasks[static_cast<std::size_t>(task)].after.push_back(before);
       }
-    }
-    for (replay::Task& task : result_.tasks) {
-      std::ranges::sort(task.after);
-      task.after.erase(std::unique(task.after.begin(), task.after.end()), task.after.end());
     }
   }
 

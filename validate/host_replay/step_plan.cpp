@@ -52,12 +52,8 @@ Exchange exchange_of(const LoweredCollective& lowered) {
 class RankTasks {
  public:
   RankTasks(const TaskGraph& graph, const std::map<TaskId, std::set<int>>& together)
-      : graph_(graph),
-        together_(together),
-        before_(graph.tasks().size()),
-        exchange_of_block_(graph.blocks().size(), -1) {
+      : graph_(graph), together_(together), exchange_of_block_(graph.blocks().size(), -1) {
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
-      for (const TaskId next : graph.successors(task)) before_[at_index(next)].push_back(task);
       const BlockId block = graph.tasks()[at_index(task)].block;
       int& exchange = exchange_of_block_[at_index(block)];
       const std::optional<LoweredCollective>& flows = graph.block_of(task).flows;
@@ -79,7 +75,7 @@ class RankTasks {
     std::vector<LastOfStreams> last(graph_.tasks().size());
     for (TaskId task = 0; std::cmp_less(task, last.size()); ++task) {
       LastOfStreams& before = last[at_index(task)];
-      for (const TaskId other : before_[at_index(task)]) {
+      for (const TaskId other : graph_.predecessors(task)) {
         for (const auto& [stream, number] : last[at_index(other)]) {
           before[stream] = std::max(before.try_emplace(stream, number).first->second, number);
         }
@@ -111,7 +107,6 @@ class RankTasks {
 
   const TaskGraph& graph_;
   const std::map<TaskId, std::set<int>>& together_;
-  std::vector<std::vector<TaskId>> before_;
   std::vector<int> exchange_of_block_;  ///< −1 where it moves nothing
   std::vector<Exchange> exchanges_;
 };

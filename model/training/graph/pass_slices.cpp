@@ -52,6 +52,7 @@ void append(std::vector<PassSlice>& slices, const PassCost::Part& part) {
 
 std::vector<PassSlice> slices_of(const PassCost& pass_cost) {
   std::vector<PassSlice> slices;
+  slices.reserve(16);
   for (const PassCost::Part& part : pass_cost.parts) {
     const std::size_t first = slices.size();
     append(slices, part);

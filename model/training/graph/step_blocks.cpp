@@ -17,19 +17,6 @@ const char* name_inside_layers(GroupKind kind) {
   return kind == GroupKind::expert ? "exchange of tokens" : nullptr;
 }
 
-/// As many as a step has where no pass is cut.
-std::size_t blocks_of(const Step& step) {
-  std::size_t count = 4 + step.rank_classes.size();
-  for (const Step::RankClass& rank_class : step.rank_classes) {
-    for (const Step::Chunk& chunk : rank_class.chunks) {
-      count += pass_kinds.size() + 2 * chunk.units.size() + chunk.gathers.size() + 2 * chunk.buckets.size();
-      for (const GradientBucket& bucket : chunk.buckets) count += bucket.stages.size();
-    }
-  }
-  for (const Step::Transfer& transfer : step.transfers) count += transfer.parts.size();
-  return count;
-}
-
 }  // namespace
 
 StepBlocks::StepBlocks(const Step& step)
@@ -42,7 +29,8 @@ StepBlocks::StepBlocks(const Step& step)
             step.blocking_messages,
             step.checkpoint.has_value(),
             step.slowest_replica > Seconds(0.0)} {
-  blocks.reserve(blocks_of(step));
+  blocks.reserve(1024);  // as many as most steps have
+  shape.reserve(4096);
   shape.push_back(std::ssize(step.rank_classes));
   for (const Step::RankClass& rank_class : step.rank_classes) {
     note(std::array{rank_class.stage, rank_class.first_rank, rank_class.missing_micro_batches,
@@ -130,13 +118,13 @@ StepBlocks::Work StepBlocks::add_work(const char* name, const PassCost& pass_cos
   if (cut) work.slices = slices_of(pass_cost);
   shape.push_back(std::ssize(work.slices));
   if (work.slices.empty()) return work;
-  std::vector<std::pair<Seconds, BlockId>> known;
+  work.cut.reserve(work.slices.size());
   for (const PassSlice& slice : work.slices) {
-    auto same = std::ranges::find(known, slice.work, &std::pair<Seconds, BlockId>::first);
-    const bool is_new = same == known.end() || &slice == &work.slices.back();
-    if (is_new) same = known.insert(known.end(), {slice.work, add(name, slice.work, Category::compute)});
-    work.cut.push_back(same->second);
-    shape.push_back(2 * (same->second - work.whole) + (slice.beside ? 1 : 0));
+    BlockId same = work.whole + 1;
+    while (std::cmp_less(same, blocks.size()) && blocks[at_index(same)].uncontended != slice.work) ++same;
+    const bool is_new = std::cmp_equal(same, blocks.size()) || &slice == &work.slices.back();
+    work.cut.push_back(is_new ? add(name, slice.work, Category::compute) : same);
+    shape.push_back(2 * (work.cut.back() - work.whole) + (slice.beside ? 1 : 0));
     note(slice.transfers);
   }
   // The last one is what dispatching and copies take longer; dispatching and collectives are tasks.

@@ -291,6 +291,25 @@ void StepGraphBuilder::note_arrivals() {
   result_.arrivals.assign(arrivals.begin(), arrivals.end());
 }
 
+void StepGraphBuilder::note_tasks() {
+  const TaskGraph& graph = result_.graph;
+  auto of_class = std::make_shared<std::vector<StepGraph::ClassTasks>>(step_.rank_classes.size());
+  for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
+    const Resource& resource = graph.resource_of(task);
+    const bool on_host = resource.kind == Resource::Kind::host_thread;
+    if (!on_host && resource.kind != Resource::Kind::device_stream) continue;
+    const Block& block = blocks_.blocks[at_index(used_[at_index(graph.tasks()[at_index(task)].block)])];
+    if (block.category == Category::communication) {
+      for (StepGraph::ClassTasks& tasks : *of_class) tasks.beside.push_back(task);
+      continue;
+    }
+    const std::size_t rank_class = at_index(resource.rank_class);
+    const bool on_stream = graph.tasks()[at_index(task)].resource == result_.compute[rank_class];
+    (on_host || on_stream ? (*of_class)[rank_class].works : (*of_class)[rank_class].beside).push_back(task);
+  }
+  result_.of_class = std::move(of_class);
+}
+
 StepTasks StepGraphBuilder::run() && {
   const TaskId checkpoint = add_checkpoint();
   std::vector<std::vector<PipelinePass>> order;
@@ -341,6 +360,7 @@ StepTasks StepGraphBuilder::run() && {
   }
   if (stages_ > 1) note_arrivals();
   result_.graph = std::move(builder_).build();
+  note_tasks();
   return {std::move(result_), std::move(used_)};
 }
 
@@ -367,6 +387,7 @@ StepGraph step_graph(const Step& step) {
   const StepGraph& known = tasks->graph;
   StepGraph graph{known.graph.with_blocks(std::move(used)),
                   known.compute,
+                  known.of_class,
                   known.transfers,
                   known.last_backward,
                   known.synchronised,

@@ -5,6 +5,7 @@
 // the step's shape alone. A rank class's passes follow each other on one stream.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "model/graph/execution.hpp"
@@ -20,8 +21,15 @@ struct StepGraph {
     std::size_t part = 0;
   };
 
+  /// What a rank class's time is spent on, whichever execution says when.
+  struct ClassTasks {
+    std::vector<TaskId> works;   ///< on its compute stream, and its host's dispatching
+    std::vector<TaskId> beside;  ///< what all ranks wait for, and kernels that compress its gradients
+  };
+
   TaskGraph graph;
   std::vector<ResourceId> compute;  ///< by rank class
+  std::shared_ptr<const std::vector<ClassTasks>> of_class;
   std::vector<Transfer> transfers;
   std::vector<TaskId> last_backward;  ///< by rank class
   TaskId synchronised = -1;           ///< all gradients of all stages are there

@@ -82,6 +82,7 @@ class StepGraphBuilder {
   void send(int stage, const PipelinePass& pass, const PerClass& done);
   TaskId add_checkpoint();
   void note_arrivals();
+  void note_tasks();
   TaskId meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch);
 
   [[nodiscard]] std::size_t classes_in(int stage) const {

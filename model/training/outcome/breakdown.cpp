@@ -55,46 +55,21 @@ struct RankClassTime {
   Seconds between_passes;      ///< idle before the last backward pass of all rank classes has ended
 };
 
-/// The tasks that a rank class's time is spent on, whichever execution says when.
-struct ClassTasks {
-  std::size_t rank_class = 0;
-  std::vector<TaskId> works;   ///< on its compute stream, and its host's dispatching
-  std::vector<TaskId> beside;  ///< what all ranks wait for, and kernels that compress its gradients
-};
-
-ClassTasks tasks_of(const StepGraph& graph, std::size_t rank_class) {
-  ClassTasks found{rank_class, {}, {}};
-  for (TaskId task = 0; std::cmp_less(task, graph.graph.tasks().size()); ++task) {
-    const Resource& resource = graph.graph.resource_of(task);
-    const bool on_host = resource.kind == Resource::Kind::host_thread;
-    if (!on_host && resource.kind != Resource::Kind::device_stream) continue;
-    const Block& block = graph.graph.block_of(task);
-    const bool of_all = block.category == Category::communication;
-    if (!of_all && !std::cmp_equal(resource.rank_class, rank_class)) continue;
-    const bool on_stream = graph.graph.tasks()[at_index(task)].resource == graph.compute[rank_class];
-    if (!of_all && (on_host || on_stream)) {
-      found.works.push_back(task);
-    } else if (block.uncontended > Seconds(0.0)) {
-      found.beside.push_back(task);
-    }
-  }
-  return found;
-}
-
-RankClassTime time_of(const StepGraph& graph, const Execution& execution, const ClassTasks& tasks) {
+RankClassTime time_of(const StepGraph& graph, const Execution& execution, std::size_t rank_class) {
   struct Work {
     Seconds start, end;
     const Block* block;
   };
   std::vector<Work> works;
-  works.reserve(tasks.works.size());
-  for (const TaskId task : tasks.works) {
+  const std::vector<TaskId>& tasks = (*graph.of_class)[rank_class].works;
+  works.reserve(tasks.size());
+  for (const TaskId task : tasks) {
     const Block& block = graph.graph.block_of(task);
     const Seconds end = execution.finish[at_index(task)];
     const bool dispatches = graph.graph.resource_of(task).kind == Resource::Kind::host_thread;
     works.push_back({dispatches ? end - block.inside.host : execution.start[at_index(task)], end, &block});
   }
-  std::ranges::stable_sort(works, {}, &Work::start);
+  if (!std::ranges::is_sorted(works, {}, &Work::start)) std::ranges::stable_sort(works, {}, &Work::start);
   RankClassTime time;
   Seconds passed;
   for (const TaskId task : graph.last_backward) passed = std::max(passed, execution.finish[at_index(task)]);
@@ -123,46 +98,49 @@ RankClassTime time_of(const StepGraph& graph, const Execution& execution, const 
   return time;
 }
 
-/// Adds to each row how long something of its name moves in the idle intervals; what moves at the same moment shares it
-/// equally.
+/// Adds to each row how long something of its name moves in the idle intervals, which do not overlap; names that move
+/// at the same moment share it equally.
 void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>& moving) {
-  struct Change {
-    Seconds date;
-    bool begins;
-    Row* row;  ///< null: an idle interval
+  struct Piece {
+    std::size_t in;  ///< which idle interval
+    Interval moving;
   };
-  std::vector<Change> changes;
-  changes.reserve(2 * (idle.size() + moving.size()));
-  for (const std::vector<Interval>* list : {&idle, &moving}) {
-    for (const Interval& interval : *list) {
-      changes.push_back({interval.start, true, interval.row});
-      changes.push_back({interval.end, false, interval.row});
+  std::vector<Piece> pieces;
+  std::size_t at = 0;  // the first idle interval that ends later than what moves starts: seldom far from the last one
+  for (const auto& [start, end, row] : moving) {
+    while (at > 0 && idle[at - 1].end > start) --at;
+    while (at < idle.size() && idle[at].end <= start) ++at;
+    for (std::size_t in = at; in < idle.size() && idle[in].start < end; ++in) {
+      pieces.push_back({in, {std::max(start, idle[in].start), std::min(end, idle[in].end), row}});
     }
   }
-  std::ranges::stable_sort(changes, {}, &Change::date);
-  std::vector<std::pair<Row*, int>> in_progress;  // few
-  bool resting = false;
-  Seconds before;
-  for (const Change& change : changes) {
-    for (const auto& [row, count] : in_progress) {
-      if (resting) row->second.exposed += (change.date - before) / static_cast<double>(in_progress.size());
+  std::ranges::stable_sort(pieces, {}, &Piece::in);
+  std::vector<Seconds> dates;
+  std::vector<Row*> rows;  // few
+  for (auto first = pieces.begin(); first != pieces.end();) {
+    const auto last = std::find_if(first, pieces.end(), [&](const Piece& piece) { return piece.in != first->in; });
+    dates.clear();
+    for (auto piece = first; piece != last; ++piece) {
+      dates.push_back(piece->moving.start);
+      dates.push_back(piece->moving.end);
     }
-    before = change.date;
-    if (change.row == nullptr) {
-      resting = change.begins;
-      continue;
+    std::ranges::sort(dates);
+    for (std::size_t i = 0; i + 1 < dates.size(); ++i) {
+      rows.clear();
+      for (auto piece = first; piece != last; ++piece) {
+        const bool moves = piece->moving.start <= dates[i] && piece->moving.end >= dates[i + 1];
+        if (moves && std::ranges::find(rows, piece->moving.row) == rows.end()) rows.push_back(piece->moving.row);
+      }
+      for (Row* row : rows) row->second.exposed += (dates[i + 1] - dates[i]) / number(rows.size());
     }
-    auto own = std::ranges::find(in_progress, change.row, [](const auto& one) { return one.first; });
-    if (own == in_progress.end()) own = in_progress.insert(own, {change.row, 0});
-    own->second += change.begins ? 1 : -1;
-    if (own->second == 0) in_progress.erase(own);
+    first = last;
   }
 }
 
 /// What moves on a rank class's ranks, and its rows in the table. Of kernels there, those that compress gradients are
 /// beside the passes.
 std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const Execution& execution,
-                                const ClassTasks& tasks, CommunicationTable& table) {
+                                std::size_t rank_class, CommunicationTable& table) {
   std::vector<Interval> moving;
   const auto add = [&](TaskId task, Row& row) {
     moving.push_back({execution.start[at_index(task)], execution.finish[at_index(task)], &row});
@@ -171,13 +149,14 @@ std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const 
   std::vector<Row*> row_of(step.transfers.size());
   for (const auto& [task, index, part] : graph.transfers) {
     const Step::Transfer& transfer = step.transfers[at_index(index)];
-    if (!std::ranges::binary_search(transfer.parts[part].rank_classes, static_cast<int>(tasks.rank_class))) continue;
+    if (!std::ranges::binary_search(transfer.parts[part].rank_classes, static_cast<int>(rank_class))) continue;
     Row*& row = row_of[at_index(index)];
     if (row == nullptr) row = &*table.try_emplace(transfer.name).first;
     add(task, *row);
     if (!is_inside_layers(transfer.kind)) row->second.sent += transfer.sent;
   }
-  for (const TaskId task : tasks.beside) {
+  for (const TaskId task : (*graph.of_class)[rank_class].beside) {
+    if (!(graph.graph.block_of(task).uncontended > Seconds(0.0))) continue;
     if (task == graph.synchronised) {
       add(task, *table.try_emplace("gradient norm").first);
     } else if (graph.graph.block_of(task).category == Category::compute) {
@@ -195,9 +174,9 @@ Seconds exposed_in(const CommunicationTable& table) {
 
 /// Communication of a rank class, and its part while the rank class is idle.
 CommunicationTable communication_of(const Step& step, const StepGraph& graph, const Execution& execution,
-                                    const ClassTasks& tasks, const RankClassTime& time) {
+                                    std::size_t rank_class, const RankClassTime& time) {
   CommunicationTable table;
-  const std::vector<Interval> moving = moving_on(step, graph, execution, tasks, table);
+  const std::vector<Interval> moving = moving_on(step, graph, execution, rank_class, table);
   add_exposed(time.idle, moving);
   return table;
 }
@@ -210,15 +189,15 @@ Seconds idle_for_others(const RankClassTime& time, const CommunicationTable& tab
 
 /// What a rank class would be idle for others between passes if activations and updated weights moved in no time, as
 /// far as it is: `time` and `table` say of what it is.
-Seconds bubble_of(const Step& step, const StepGraph& graph, const ClassTasks& tasks, const RankClassTime& time,
+Seconds bubble_of(const Step& step, const StepGraph& graph, std::size_t rank_class, const RankClassTime& time,
                   const CommunicationTable& table) {
   if (step.stage_count() == 1) return Seconds(0.0);
   Seconds idle = idle_for_others(time, table);
   if (!graph.arrivals.empty()) {
     const Execution early = run(graph.graph, graph.arrivals);
-    const RankClassTime then = time_of(graph, early, tasks);
+    const RankClassTime then = time_of(graph, early, rank_class);
     const bool any_inside = table.contains(inside_layers);
-    idle = std::min(idle, any_inside ? idle_for_others(then, communication_of(step, graph, early, tasks, then))
+    idle = std::min(idle, any_inside ? idle_for_others(then, communication_of(step, graph, early, rank_class, then))
                                      : then.between_passes);
   }
   return std::max(idle, Seconds(0.0));
@@ -283,14 +262,13 @@ const char* bottleneck_of(const Breakdown& breakdown) {
 TimeUse time_use(const Step& step, const StepGraph& graph, const Execution& execution, Seconds end,
                  std::optional<Seconds> loader) {
   const std::size_t rank_class = busiest_class(step);
-  const ClassTasks tasks = tasks_of(graph, rank_class);
-  const RankClassTime time = time_of(graph, execution, tasks);
+  const RankClassTime time = time_of(graph, execution, rank_class);
   const TimeBreakdown& update = step.rank_classes[rank_class].optimizer;
   const Seconds own = end + step.once_per_step + step.loader_serial, whole = step_time(step, end, loader);
   TimeUse use;
   CommunicationTable& table = use.communication;
-  table = communication_of(step, graph, execution, tasks, time);
-  const Seconds bubble = beyond_rounding(bubble_of(step, graph, tasks, time, table), whole);
+  table = communication_of(step, graph, execution, rank_class, time);
+  const Seconds bubble = beyond_rounding(bubble_of(step, graph, rank_class, time, table), whole);
   const Seconds idle = length_of(time.idle) - bubble + (end - execution.makespan);
   const Seconds awaited = std::max(idle - step.slowest_replica, Seconds(0.0));
   // A bubble is idle in any case, also while something moves.

@@ -87,6 +87,7 @@ GradientSync::Bucket& GradientSync::Bucket::operator+=(const Bucket& later) {
 std::vector<GradientSync::Bucket> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
   const Sync& sync = scenario_.plan.sync;
   const bool by_tensor = sync.bucketing == Sync::Bucketing::by_tensor;
+  const bool counts_matrices = sync.compression.needs_whole_gradient() || scenario_.plan.zero > 0;
   // Dispatch runs ahead of the device over a whole pass; where it takes longer, every bucket is late by its share.
   LayerCost whole;
   for (const PricedLayer& priced : layers) whole += priced.cost * priced.count;
@@ -121,7 +122,8 @@ std::vector<GradientSync::Bucket> GradientSync::parts_of(const std::vector<Price
       if (by_tensor) {
         take_tensors(*priced, take);
       } else {
-        take({&*priced}, layer.parameters, layer.expert_parameters, layer.matrices);
+        take({&*priced}, layer.parameters, layer.expert_parameters,
+             counts_matrices ? layer.matrices : std::vector<WeightMatrix>());
       }
     }
   }
@@ -236,7 +238,7 @@ void GradientSync::synchronise(const Place& place, const ReplicaGroup& group, co
 }
 
 void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
-  const std::vector<Bucket> parts = parts_of(layers);
+  std::vector<Bucket> parts = parts_of(layers);
   const bool overlap = scenario_.plan.sync.overlap;
   const auto merged = [](std::size_t count) { return (count + buckets_for_one - 1) / buckets_for_one; };
   OverlapCost previous(transfers_, place.rank_class);  // transfers of the bucket before
@@ -245,7 +247,7 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
     const std::size_t end = first + merged(parts.size() - first);
     GradientBucket bucket;
     PassCost& backward = bucket.backward;
-    Bucket together;
+    Bucket together = std::move(parts[first++]);
     for (; first < end; ++first) together += parts[first];
     backward.time = together.backward;
     bucket.gradients = together.size;
