@@ -105,6 +105,7 @@ ExitStatus run(const DiagnoseOptions& options) {
     warn_of_other_step(*traces);
     if (!evidence) evidence = StepEvidence{traces->measured};
     evidence->parts = traces->parts;
+    evidence->lag = traces->lag;
     evidence->communication = traces->communication;
     evidence->bucket = traces->bucket;
   }

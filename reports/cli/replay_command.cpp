@@ -231,6 +231,32 @@ std::vector<HostTask> tasks_of(const ReplayJob& job, const StepOfRanks& step, co
   return tasks;
 }
 
+std::vector<RankTask> rank_tasks_of(const StepOfRanks& step, const std::vector<std::vector<TaskSpan>>& spans) {
+  const TaskGraph& graph = step.graph.graph;
+  std::vector<Bytes> sent(graph.tasks().size());
+  for (const StepGraph::Transfer& t : step.graph.transfers) {
+    sent[at_index(t.task)] = step.step.transfers[at_index(t.transfer)].sent;
+  }
+  std::vector<RankTask> tasks;
+  for (std::size_t rank = 0; rank < spans.size(); ++rank) {
+    const std::vector<TaskId>& numbers = step.tasks[rank];
+    for (std::size_t i = 0; i < spans[rank].size(); ++i) {
+      RankTask& task = tasks.emplace_back(RankTask{static_cast<int>(rank), "", "", Bytes(0.0),
+                                                   Seconds(spans[rank][i].start), Seconds(spans[rank][i].end)});
+      if (i < numbers.size()) {
+        const Block& block = graph.block_of(numbers[i]);
+        task.name = block.name;
+        task.category = name(block.category);
+        task.sent = sent[at_index(numbers[i])];
+      } else {
+        const bool loads = step.step.loader && i + 1 == spans[rank].size();
+        task.name = task.category = name(loads ? Category::data : Category::host);
+      }
+    }
+  }
+  return tasks;
+}
+
 HostMeasurement* find_run(HostMeasurements& known, const ReplayJob& job, const std::string& plan) {
   const auto found = std::ranges::find_if(
       known.runs, [&](const HostMeasurement& run) { return run.name == job.run_name() && run.plan == plan; });
@@ -312,6 +338,7 @@ ExitStatus run(const ReplayCommand& command) {
       set_prediction(jobs[i], runs.back());
       if (jobs[i].timeline && runs.back().execution) {
         runs.back().tasks = tasks_of(jobs[i], *plans[i].graph, *runs.back().execution, command.fidelity);
+        runs.back().rank_tasks = rank_tasks_of(*plans[i].graph, runs.back().spans);
       }
       measurements.runs.push_back(runs.back());
     }

@@ -23,7 +23,7 @@ namespace foretrain {
 
 namespace {
 
-enum class CauseForm { setting, resource, key, nics, loader, pause };
+enum class CauseForm { setting, resource, key, bucket, nics, loader, pause };
 
 struct CauseRow {
   std::string_view name;
@@ -52,6 +52,10 @@ std::string_view resource_of(const CauseRow& row, const Scenario& scenario) {
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   const bool loads = row.form == CauseForm::loader && train != nullptr && train->loader;
   return loads ? sample_preprocessing : row.form == CauseForm::resource ? row.change : std::string_view();
+}
+
+bool has_share(const CauseRow& row) {
+  return row.form != CauseForm::setting && row.form != CauseForm::bucket && row.form != CauseForm::pause;
 }
 
 const CauseRow& row_of(const StepCause& cause) {
@@ -111,24 +115,24 @@ class Causes {
         times_(times),
         expected_(expected),
         pause_(measured.pause),
-        measured_(measured.step) {}
+        measured_(measured.step),
+        bucket_(measured.bucket.value_or(Bytes(1e6))) {}
 
   /// Nothing where the scenario cannot have the cause, or has it already.
   [[nodiscard]] std::optional<StepCause> explained_by(const CauseRow& row) const {
     if (row.form == CauseForm::nics && cards() <= 1) return std::nullopt;
     if (row.form == CauseForm::pause && pause_ <= Seconds(0.0)) return std::nullopt;
-    const bool has_size = row.form != CauseForm::setting && row.form != CauseForm::pause;
-    return if_possible([&] { return has_size ? at_best_size(row) : at_size(row, 1.0, Fidelity::estimate); });
+    if (row.form == CauseForm::bucket && !(bucket_ < scenario_.plan.sync.bucket)) return std::nullopt;
+    return if_possible([&] { return has_share(row) ? at_best_size(row) : at_size(row, 1.0, Fidelity::estimate); });
   }
 
-  /// The same cause by the diagnosis's own fidelity.
+  /// The same cause by the diagnosis's own fidelity, at its exact size.
   [[nodiscard]] StepCause simulated(const StepCause& estimated) const {
-    if (times_.fidelity == Fidelity::estimate) return estimated;
     return if_possible([&] { return nearer_by_secants(row_of(estimated), estimated.share); }).value_or(estimated);
   }
 
  private:
-  static constexpr double near_enough = 0.002;  ///< of the measured step
+  static constexpr double near_enough = 0.002, roughly = 0.01;  ///< of the measured step; of causes not shown
 
   /// From the estimated size on, until the step takes the measured time.
   [[nodiscard]] std::optional<StepCause> nearer_by_secants(const CauseRow& row, std::optional<double> share) const {
@@ -158,6 +162,9 @@ class Causes {
         overrides = {fmt::format("cluster.network.nics_per_node={}", cards_left(share))};
         break;
       case CauseForm::pause:
+        break;
+      case CauseForm::bucket:
+        overrides = {fmt::format(fmt::runtime(row.change), bucket_.value())};
         break;
       case CauseForm::key:
         overrides = {fmt::format(fmt::runtime(row.change), fmt::format("{:.6g}", share * 100.0))};
@@ -192,7 +199,8 @@ class Causes {
     if (std::abs(cause.step / expected_ - 1.0) < least_effect) return std::nullopt;
     cause.command = command_of(row, scenario_);
     cause.look_at = row.look_at;
-    if (row.form == CauseForm::setting || row.form == CauseForm::pause) return cause;
+    if (row.form == CauseForm::bucket) cause.size = format_bytes(bucket_);
+    if (!has_share(row)) return cause;
     const bool of_cards = row.form == CauseForm::nics;
     cause.share = of_cards ? static_cast<double>(cards_left(share)) / cards() : share;
     const std::string left =
@@ -212,7 +220,7 @@ class Causes {
       const double excess = (cause ? cause->step : expected_) / measured_ - 1.0;
       if (std::abs(excess) < least) nearest = std::move(cause);
       least = std::min(least, std::abs(excess));
-      return std::abs(excess) < near_enough ? 0.0 : excess;
+      return std::abs(excess) < roughly ? 0.0 : excess;
     };
     double low = 1.0, at_low = expected_ / measured_ - 1.0;
     double high = std::min(measured_ / expected_, slowest), at_high = over(high);
@@ -223,7 +231,7 @@ class Causes {
     if (at_high <= 0.0) return nearest;
     std::uintmax_t steps = 14;
     boost::math::tools::toms748_solve(
-        over, low, high, at_low, at_high, [](double a, double b) { return b - a < near_enough * a; }, steps);
+        over, low, high, at_low, at_high, [](double a, double b) { return b - a < roughly * a; }, steps);
     return nearest;
   }
 
@@ -231,6 +239,7 @@ class Causes {
   const Reload& reload_;
   const StepTimes& times_;
   Seconds expected_, pause_, measured_;
+  Bytes bucket_;
 };
 
 double bell(double deviations) { return std::exp(-0.5 * deviations * deviations); }
@@ -273,6 +282,9 @@ void weigh(StepDiagnosis& diagnosis, const StepEvidence& measured, const StepCau
     for (const BreakdownPart& part : breakdown_parts) {
       sum += squared((cause.parts.*part.time - *measured.parts.*part.time) / scale);
     }
+    const bool one_rank = &cause != &none && row_of(cause).change.find(" gpu: ") != std::string_view::npos;
+    if (measured.lag)
+      sum += squared((*measured.lag - (one_rank ? cause.parts.compute - none.parts.compute : Seconds(0.0))) / scale);
     if (measured.communication) sum += squared((cause.communication - *measured.communication) / scale);
     if (measured.bucket && is_finite(cause.bucket)) {
       sum += squared(std::log(cause.bucket / *measured.bucket) / bucket_deviation);

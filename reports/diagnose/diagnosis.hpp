@@ -40,6 +40,7 @@ struct StepEvidence {
   std::optional<double> varies = {};          ///< P90 of the measured steps over their median, from a log
   Seconds pause = {};                         ///< of `step`: what checkpoints add to the mean step, from a log
   std::optional<Breakdown> parts = {};        ///< of the rest, from traces
+  std::optional<Seconds> lag = {};            ///< as in TraceDiagnosis
   std::optional<Seconds> communication = {};  ///< hidden or not, without waiting; from traces
   std::optional<Bytes> bucket = {};           ///< of gradients, from traces
 };

@@ -101,6 +101,8 @@ std::string to_json(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   json["causes"] = nlohmann::json::array();
   for (const StepCause& cause : d.causes) {
     nlohmann::ordered_json one = {{"name", cause.name}, {"step_s", cause.step.value()}};
+    if (!cause.size.empty()) one["severity"] = cause.size;
+    if (cause.pause > Seconds(0.0)) one["pause_s"] = cause.pause.value();
     if (cause.share) one["size"] = *cause.share;
     if (!cause.overrides.empty()) one["set"] = cause.overrides;
     one["explained"] = cause.explained;

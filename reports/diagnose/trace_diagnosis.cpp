@@ -122,6 +122,18 @@ Breakdown parts_of(const MeanTrace& trace, Seconds step) {
   return parts;
 }
 
+void set_parts(TraceDiagnosis& diagnosis, std::span<const RankTrace> traces, const Scenario& scenario) {
+  std::vector<double> compute;
+  for (const RankTrace& one : traces) {
+    MeanTrace trace = mean_of(std::span(&one, 1));
+    set_idle(trace, diagnosis.measured, scenario);
+    const Breakdown parts = parts_of(trace, diagnosis.measured);
+    compute.push_back(parts.compute.value());
+    if (diagnosis.ranks.empty() || one.file == diagnosis.ranks.front().file) diagnosis.parts = parts;
+  }
+  if (traces.size() > 1) diagnosis.lag = diagnosis.parts.compute - Seconds(median(compute));
+}
+
 /// The collective by itself as its groups stand in the training: side by side where a group's ranks are apart.
 std::optional<CollectiveWorkload> workload_of(const TracedCollective& one, const Scenario& scenario) {
   using enum CollectiveOperation;
@@ -278,12 +290,12 @@ TraceDiagnosis diagnose_traces(const Scenario& scenario, std::span<const RankTra
   TraceDiagnosis diagnosis{.expected = predicted.result.time(), .measured = *measured};
   diagnosis.steps = traces.front().summary.steps;
   diagnosis.traced = traced;
-  diagnosis.parts = parts_of(trace, *measured);
   diagnosis.rows = rows_of(predicted, trace, *measured);
   diagnosis.explained = explained_by(diagnosis.rows, diagnosis.measured - diagnosis.expected);
   const std::map<InstanceKey, Instance> instances = instances_of(traces);
   diagnosis.collectives = collectives_of(traces, scenario, instances);
   diagnosis.ranks = ranks_of(traces, instances);
+  set_parts(diagnosis, traces, scenario);
   set_communication(diagnosis, traces, scenario, instances);
   return diagnosis;
 }

@@ -45,8 +45,10 @@ struct TraceRank {
 struct TraceDiagnosis {
   int steps = 1;
   Seconds expected, measured;
-  /// Of the measured step. Copies count as communication, idle time for dependencies or unknown reasons as the bubble.
+  /// Of the measured step, on the rank that others wait for. Copies count as communication, idle time for dependencies
+  /// or unknown reasons as the bubble.
   Breakdown parts = {};
+  std::optional<Seconds> lag = {};                ///< that rank computes longer than the median rank; of several
   std::optional<Seconds> traced = {};             ///< the traces' own step, where they say it
   std::optional<Seconds> communication = {};      ///< of a step, without waiting; where several ranks say so
   std::optional<Bytes> bucket = {};               ///< largest reduction among the data-parallel ranks alone

@@ -51,6 +51,10 @@ ordered_json to_value(const HostMeasurement& run) {
     value["tasks"].push_back({task.stream, task.name, task.category, rounded_time(task.predicted_start),
                               rounded_time(task.predicted_end), rounded_time(task.start), rounded_time(task.end)});
   }
+  for (const RankTask& task : run.rank_tasks) {
+    value["rank_tasks"].push_back(
+        {task.rank, task.name, task.category, task.sent.value(), rounded_time(task.start), rounded_time(task.end)});
+  }
   return value;
 }
 
@@ -72,6 +76,10 @@ HostMeasurement run_from(const json& value) {
   for (const json& task : value.value("tasks", json::array())) {
     run.tasks.push_back({task.at(0), task.at(1), task.at(2), Seconds(task.at(3)), Seconds(task.at(4)),
                          Seconds(task.at(5)), Seconds(task.at(6))});
+  }
+  for (const json& task : value.value("rank_tasks", json::array())) {
+    run.rank_tasks.push_back(
+        {task.at(0), task.at(1), task.at(2), Bytes(task.at(3)), Seconds(task.at(4)), Seconds(task.at(5))});
   }
   return run;
 }
@@ -176,6 +184,7 @@ std::string plan_hash(const ReplayPlan& plan) {
     }
   }
   for (const HostRate& host : plan.hosts) text.push_back({host.out.value(), host.in.value()});
+  if (task.save_every > 0) text.push_back({task.save_every, task.save_seconds});
   for (const BackgroundTraffic& t : plan.background) text.push_back({t.from, t.to, t.rate.value()});
   return fmt::format("{:016x}", fnv_1a(text.dump()));
 }

@@ -42,6 +42,14 @@ struct HostTask {
   Seconds predicted_start, predicted_end, start, end;
 };
 
+/// A task as one rank ran it, medians of all repetitions.
+struct RankTask {
+  int rank = 0;
+  std::string name, category;
+  Bytes sent;  ///< by the rank, in a collective or message
+  Seconds start, end;
+};
+
 struct HostMeasurement {
   std::string name;   ///< of the scenario or case
   std::string group;  ///< "" when it has none
@@ -53,10 +61,12 @@ struct HostMeasurement {
   Seconds predicted;
   /// Of steps of collectives and messages: bubble and exposed communication of the rank with the most work.
   std::optional<Seconds> waiting, predicted_waiting;
-  std::vector<HostTask> tasks;  ///< where they are kept
+  std::vector<HostTask> tasks;       ///< where they are kept
+  std::vector<RankTask> rank_tasks;  ///< the same
   // Not in the file:
-  bool trains = false;                 ///< as the scenario says
-  std::optional<Execution> execution;  ///< of a step's graph
+  bool trains = false;                       ///< as the scenario says
+  std::optional<Execution> execution;        ///< of a step's graph
+  std::vector<std::vector<TaskSpan>> spans;  ///< of each process
 
   [[nodiscard]] Seconds median() const;
   /// Distance of the quartiles over the median.

@@ -201,6 +201,7 @@ HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
   const Samples samples = run_workers(lab_for(plan.hosts, plan.uplinks), plan.task, plan.background);
   HostMeasurement measured;
   if (plan.graph) {
+    measured.spans = samples.spans;
     measured.execution = plan.graph->execution(samples.spans);
     measured.waiting = plan.graph->waiting(*measured.execution);
   }

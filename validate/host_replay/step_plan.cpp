@@ -13,6 +13,7 @@
 #include "model/parameter_server/store.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "model/training/outcome/breakdown.hpp"
+#include "model/training/outcome/checkpoint.hpp"
 #include "model/training/pricing/build_step.hpp"
 #include "model/workload/build.hpp"
 
@@ -25,8 +26,8 @@ void check_step(const Scenario& scenario, const TrainWorkload& train) {
   if (plan.sync.compression.kind != Compression::Kind::none) {
     refuse_replay(scenario, "plan.sync.compression", "hosts send gradients as they are", "none");
   }
-  if (train.loader || train.checkpoint) {
-    refuse_replay(scenario, "workload.train", "hosts read and write no files", "no loader, no checkpoint");
+  if (train.checkpoint && train.checkpoint->mode != Checkpoint::Mode::synchronous) {
+    refuse_replay(scenario, "workload.train.checkpoint", "hosts write nothing beside a step", "mode: synchronous");
   }
   if (scenario.cluster.jitter) {
     refuse_replay(scenario, "cluster.jitter", "hosts have what chance they have", "no jitter");
@@ -171,6 +172,9 @@ ReplayPlan plan_of_ranks(const Scenario& scenario, Step step) {
                        -1,
                        {static_cast<int>(tasks.size()) - 1}});
     }
+    if (made->step.loader) {  // the next step's samples are made ready beside this step
+      tasks.push_back({loading_stream, made->step.loader_interval.value(), -1, {}});
+    }
     task.steps.push_back(std::move(tasks));
     made->tasks.push_back(std::move(numbers));
   }
@@ -193,6 +197,10 @@ StepTask busy(Seconds time) { return {0, time.value(), -1, {}}; }
 /// A step by servers: passes, then all gradients there and all weights back.
 ReplayPlan plan_store(const Scenario& scenario, const ParameterStore& store) {
   const Sync& sync = scenario.plan.sync;
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  if (train.loader || train.checkpoint) {
+    refuse_replay(scenario, "workload.train", "workers read and write no files", "no loader, no checkpoint");
+  }
   if (store.consistency != Sync::Consistency::synchronous) {
     refuse_replay(scenario, "plan.sync.consistency", "schedules wait for every worker",
                   "synchronous; validate/pytorch measures other servers");
@@ -253,7 +261,13 @@ ReplayPlan plan_step(const Scenario& scenario) {
   if (uses_store(scenario)) {
     return plan_store(scenario, build_store(scenario, train, model, topology, step));
   }
-  return plan_of_ranks(scenario, std::move(step));
+  ReplayPlan plan = plan_of_ranks(scenario, std::move(step));
+  if (train.checkpoint) {
+    const CheckpointCost cost = checkpoint_cost(scenario, train, plan.graph->step, topology);
+    plan.task.save_every = train.checkpoint->every;
+    plan.task.save_seconds = (cost.copy_time + cost.write).value();
+  }
+  return plan;
 }
 
 ReplayPlan plan_collective(const Scenario& scenario) {

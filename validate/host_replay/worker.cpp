@@ -22,13 +22,13 @@
 
 namespace foretrain {
 
-namespace {
-
 void sleep_until(double moment) {
   const auto whole = static_cast<std::time_t>(moment);
   const timespec date{whole, static_cast<long>((moment - number(whole)) * 1e9)};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &date, nullptr) == EINTR) continue;
 }
+
+namespace {
 
 /// The tasks of one step and which of them are done; a thread for each stream but the first one.
 class RunningStep {

@@ -12,6 +12,9 @@
 
 namespace foretrain {
 
+/// Of now(). Lets the time pass until then.
+void sleep_until(double moment);
+
 /// All processes of a task wait for each other here, in memory that they share as copies of the process which made it.
 /// No byte of it crosses the network that is measured.
 class ProcessBarrier {

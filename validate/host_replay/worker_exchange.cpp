@@ -211,6 +211,8 @@ WorkerTimes run_exchanges(const WorkerTask& task, int process, ProcessBarrier& b
     const ProcessorTime before = process == 0 ? processor_time() : ProcessorTime{};
     barrier.wait();
     const double start = now();
+    if (task.save_every > 0 && repetition > 0 && repetition % task.save_every == 0)
+      sleep_until(start + task.save_seconds);
     std::vector<TaskSpan> spans = run_step(task.steps[at_index(process)], carry);
     const double seconds = now() - start;
     if (repetition >= 0) {

@@ -42,6 +42,9 @@ struct StepTask {
   std::vector<int> after;  ///< earlier tasks of the process
 };
 
+/// The stream in which a data loader lets its time pass.
+inline constexpr int loading_stream = 1'000'000;
+
 /// When a task ran, in seconds.
 struct TaskSpan {
   double start = 0.0, end = 0.0;
@@ -53,6 +56,8 @@ struct WorkerTask {
   std::int64_t elements = 0;                 ///< fp32 values that are summed
   std::vector<std::vector<StepTask>> steps;  ///< by process
   std::vector<Exchange> exchanges;
+  int save_every = 0;         ///< repetitions, of which one begins with a checkpoint; 0: none does
+  double save_seconds = 0.0;  ///< that it takes
   int warmup = 2;
   int repetitions = 5;
   double timeout = 60.0;  ///< seconds for everything
