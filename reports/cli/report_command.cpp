@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "model/base/error.hpp"
@@ -58,6 +59,9 @@ ScenarioPart scenario_part(const std::string& file, const ReportOptions& options
   PlotOptions varied = shared;
   varied.fidelity = options.what_ifs ? *options.what_ifs : what_if_fidelity(scenario, shared.fidelity);
   ScenarioPart part{.explanation = explanation_of(shared, varied.fidelity), .gpus = scenario.cluster.gpus()};
+  if (!shared.beside.empty()) {
+    std::ranges::move(measured_entries(shared.beside), std::back_inserter(part.explanation.result.timeline));
+  }
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) part.memory = memory_report(file, shared.overrides);
   part.scaling = scaling_part(varied, scenario);
   if (options.plan && std::holds_alternative<TrainWorkload>(scenario.workload)) part.plans = plan_report(varied);
@@ -140,10 +144,12 @@ void add_report(CLI::App& app, ExitStatus& status) {
   command
       .add_option("FILE", options.shared.files,
                   "scenarios; tables of a sweep (.csv, .sqlite) or of measured cases (.csv); JSON results of predict, "
-                  "explain, memory, plan and validate")
+                  "explain, memory, plan, validate and diagnose")
       ->required();
   add_text(command, "-o,--output", options.shared.output, "REPORT.html", "the page")->required();
   add_text(command, "--title", options.title, "TEXT", "title of the page (default: the first scenario's name)");
+  add_text(command, "--beside", options.shared.beside, "TRACE.json|TRACE.json.gz",
+           "a measured step of torch.profiler, drawn below the predicted timeline");
   add_gpu_numbers(command, options.shared.gpus,
                   "GPU counts of the scaling chart (default: 1/8 to 4 times the scenario's)");
   command.add_flag("--plan", options.plan, "also search the best plans of each scenario, as `foretrain plan`");

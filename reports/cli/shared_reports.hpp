@@ -17,6 +17,10 @@ namespace foretrain {
 /// Of the first file, with the result's timeline; `what_ifs` as what_if_fidelity() where nothing is given.
 Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> what_ifs);
 
+/// The events of a trace of a profiler, from its first one on: rows of their own, or of the process `rank_class`.
+/// Throws UsageError where it has none.
+std::vector<TimelineEntry> measured_entries(const std::string& file, int rank_class = 0);
+
 /// The best plans for the first file's training, the fastest first.
 PlanReport plan_report(const PlotOptions& options);
 

@@ -8,6 +8,7 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "reports/cli/plot.hpp"
+#include "reports/cli/shared_reports.hpp"
 #include "reports/figure/plot_timeline.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/kineto_events.hpp"
@@ -16,10 +17,7 @@
 
 namespace foretrain {
 
-namespace {
-
-/// The events of a trace of a profiler, from its first one on: rows of their own, or of the process `rank_class`.
-std::vector<TimelineEntry> measured_entries(const std::string& file, int rank_class = 0) {
+std::vector<TimelineEntry> measured_entries(const std::string& file, int rank_class) {
   std::vector<TimelineEntry> entries;
   try {
     for (TraceEvent& event : read_events(read_imported_file(file), file)) {
@@ -30,13 +28,15 @@ std::vector<TimelineEntry> measured_entries(const std::string& file, int rank_cl
                          Seconds(event.duration * 1e-6), -1, category, rank_class});
     }
   } catch (const ScenarioError& error) {
-    throw UsageError(fmt::format("timeline: --beside is no trace in Chrome's format: {}", error.what()));
+    throw UsageError(fmt::format("--beside is no trace in Chrome's format: {}", error.what()));
   }
-  if (entries.empty()) throw UsageError("timeline: --beside " + file + " has no events");
+  if (entries.empty()) throw UsageError("--beside " + file + " has no events");
   const Seconds first = std::ranges::min_element(entries, {}, &TimelineEntry::start)->start;
   for (TimelineEntry& entry : entries) entry.start -= first;
   return entries;
 }
+
+namespace {
 
 ExitStatus write_trace(const PlotOptions& options) {
   const bool packed = options.output.ends_with(".json.gz");

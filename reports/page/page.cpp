@@ -85,6 +85,8 @@ void add_answer(PageJson& data, const std::string& file, const PageJson& answer)
     accuracy.update(answer);
     accuracy["figure"] = accuracy_figure(answer);
     data["accuracy"].push_back(std::move(accuracy));
+  } else if (has("scenario") && has("causes")) {
+    scenario_named(data, answer["scenario"].get<std::string>())["diagnosis"] = answer;
   } else if (has("scenario") && (has("sensitivities") || has("timeline") || has("provenance"))) {
     PageJson& scenario = scenario_named(data, answer["scenario"].get<std::string>());
     if (has("sensitivities")) {
@@ -95,7 +97,7 @@ void add_answer(PageJson& data, const std::string& file, const PageJson& answer)
       put(scenario, "result", result_figures, answer);
     }
   } else {
-    throw UsageError(file + ": no answer of predict, explain, memory, plan or validate with --json");
+    throw UsageError(file + ": no answer of predict, explain, memory, plan, validate or diagnose with --json");
   }
 }
 

@@ -142,11 +142,13 @@ TEST_CASE("Answers in JSON have the figures of their commands") {
 TEST_CASE("Answers are told by what they say, and scenarios of one name are one") {
   Page page;
   page.answers = {{"a.json", to_json(std::vector{large_step(), step_that_does_not_fit()})},
-                  {"b.json", R"({"scenario": "GPT-3 175B on 1,024 A100", "sensitivities": [], "remedies": []})"}};
+                  {"b.json", R"({"scenario": "GPT-3 175B on 1,024 A100", "sensitivities": [], "remedies": []})"},
+                  {"c.json", R"({"scenario": "GPT-3 175B on 1,024 A100", "measured_s": 40, "causes": []})"}};
   const Json data = page_data(page);
   REQUIRE(data["scenarios"].size() == 2);
   CHECK(data["scenarios"][0].contains("result"));
   CHECK(data["scenarios"][0].contains("explanation"));
+  CHECK(data["scenarios"][0]["diagnosis"]["measured_s"] == 40);
   for (const char* part : {R"({"plans": []})", R"({"space": {}})", R"({"groups": []})", R"({"overall": {}})",
                            R"({"scenario": "x"})", R"({"timeline": []})", "[1]", "3"}) {
     page.answers = {{"part.json", part}};

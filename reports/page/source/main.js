@@ -4,6 +4,7 @@ import { figurePanel } from "./figure.js";
 import { section } from "./panel.js";
 import { accuracy } from "./sections/accuracy.js";
 import { breakdown } from "./sections/breakdown.js";
+import { diagnosis } from "./sections/diagnosis.js";
 import { memory } from "./sections/memory.js";
 import { plans } from "./sections/plans.js";
 import { provenance, settings } from "./sections/provenance.js";
@@ -19,6 +20,7 @@ import { themeSwitch } from "./theme.js";
 const ofScenario = {
   summary,
   breakdown,
+  diagnosis,
   scaling,
   servers,
   memory,

@@ -118,6 +118,23 @@ async function zoom(page) {
   assert.equal(await width(), 100);
 }
 
+async function diagnosedPage() {
+  const run = "gpt2-xl-dgx-a100";
+  const trace = fileURLToPath(new URL("../../import/data/kineto_gpu.json.gz", import.meta.url));
+  writeFileSync(file("diagnosis.json"), foretrain("diagnose", run, "--trace", trace, "--measured", "1 s", "--json"));
+  const html = report("diagnosed.html", run, file("diagnosis.json"), "--beside", trace);
+  await open(html, {}, async (page) => {
+    const { scenarios } = await dataOf(page);
+    const causes = page.getByRole("region", { name: "Single causes" }).locator("tbody tr");
+    assert.equal(await causes.count(), Math.min(6, scenarios[0].diagnosis.causes.length));
+    assert((await page.getByRole("region", { name: "Step by category" }).locator("tbody tr").count()) > 3);
+    await seeAll(page);
+    const tasks = await rowsOf(page, "Timeline of a step");
+    assert(tasks.some((row) => row.some((cell) => cell.startsWith("measured "))), "both timelines");
+    await whole(page, "diagnosed");
+  });
+}
+
 async function severalScenarios() {
   const html = report(
     "several.html",
@@ -316,7 +333,16 @@ async function phonePages() {
 }
 
 try {
-  const kinds = { scenarioPage, phonePages, severalScenarios, sweepPage, planPage, accuracyPage, largePage };
+  const kinds = {
+    scenarioPage,
+    diagnosedPage,
+    phonePages,
+    severalScenarios,
+    sweepPage,
+    planPage,
+    accuracyPage,
+    largePage,
+  };
   for (const [name, run] of Object.entries(kinds)) {
     if (process.env.ONLY && !process.env.ONLY.split(",").includes(name)) continue;
     await run();
