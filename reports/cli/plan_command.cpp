@@ -20,6 +20,7 @@
 #include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/plan_framework.hpp"
 #include "reports/cli/plan_options.hpp"
 #include "reports/cli/plan_uncertainty.hpp"
 #include "reports/cli/shared_reports.hpp"
@@ -281,6 +282,8 @@ PlanReport searched(const PlanOptions& options) {
       space = plain_space;
     }
   }
+  report.exporter = exporter_of(space.spaces.front().example());
+  keep_plans_of(report.exporter, space.spaces, report.search.best);
   const PlanSearch& search = report.search;
   warn(fmt::format("{} candidates in {:.1f} s, {:.0f} per second", search.counts.plans, seconds,
                    static_cast<double>(search.counts.plans) / seconds));
@@ -305,7 +308,6 @@ PlanReport searched(const PlanOptions& options) {
     best.result.settings = settings_of(load_scenario(options.file, best.overrides));
   }
   report.with_command = options.command;
-  report.exporter = exporter_of(space.spaces.front().example());
   return report;
 }
 
