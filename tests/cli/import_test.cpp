@@ -56,7 +56,10 @@ TEST_CASE("a file that is none of its kind, or is missing, ends with status 2 an
 TEST_CASE("a log becomes a table that is validated, a scenario, and causes of its slow step") {
   const TemporaryFolder folder;
   const std::string log = samples + "log_megatron.txt", table = folder.file("runs.csv"), run = folder.file("run.yaml");
-  output_of({"import", "log", log, log, "-o", table, "--write-scenario", run});
+  const auto imported = run_program({"import", "log", log, log, "-o", table, "--write-scenario", run});
+  check_has(imported.errors, {"log_megatron.txt and 1 more: the machine is assumed to be dgx-h100"});
+  const auto stated = run_program({"import", "log", log, "--set", "cluster.node=dgx-a100-80gb"});
+  CHECK(stated.errors.find("assumed to be") == std::string::npos);
   const auto validated = run_program({"validate", "--cases", table, "--fidelity", "estimate"});
   CHECK(validated.status == 0);
   check_has(validated.output, {"runs   2"});
@@ -83,6 +86,7 @@ TEST_CASE("a plan becomes its trainer's arguments and traces; measured rows lose
   const std::string traces = folder.file("traces");
   output_of({"export", "chakra", "traffic-baseline", "-o", traces});
   check_has(output_of({"import", "chakra", traces + "/step.0.et"}), {"gradient"});
+  check_refused({"export", "chakra", "traffic-baseline", "-o", script}, {"train.sh is a file; name a folder with -o"});
   check_refused({"export", "chakra", "sync-ring-4", "-o", traces}, {"sync-ring-4.yaml", "workload: no training"});
   check_refused({"export", "nemo", run, "--set", "plan.tensr=8"}, {"plan.tensr"});
   const std::string rows = folder.file("runs.csv", "case,base,measured.step_time\njoe@host," + run + ",34.5 s\n");
@@ -90,5 +94,10 @@ TEST_CASE("a plan becomes its trainer's arguments and traces; measured rows lose
   check_has(shared.output, {"shared-1,shared,dgx-a100-80gb", "34.5 s"});
   check_has(shared.errors, {"Removed: 1 case names"});
   CHECK(shared.output.find("joe") == std::string::npos);
+  const std::string failed = "case,base,measured.step_time\nfull," + run + ",OOM\n";
+  const auto kept = run_program({"share", folder.file("some.csv", failed + "one," + run + ",34.5 s\n")});
+  check_has(kept.errors, {"1 rows out of memory (OOM)"});
+  CHECK(kept.output.find("OOM") == std::string::npos);
+  check_refused({"share", folder.file("all.csv", failed)}, {"all.csv:2:", "measured.step_time"});
   check_refused({"share", folder.file("bad.csv", "case,plan.tensr\na,2\n")}, {"bad.csv:2:"});
 }

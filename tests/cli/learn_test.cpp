@@ -47,6 +47,32 @@ TEST_CASE("learn writes a stack, names rows that it cannot use, and other comman
   output_of({"validate", "--cases", good, "--stack", stack, "--fidelity", "estimate"});
 }
 
+TEST_CASE("a log's run is the scenario beside it, else that of its head, else --scenario") {
+  const std::string log = text_of(FORETRAIN_SOURCE_DIR "/tests/import/data/log_megatron.txt");
+  const std::string steps = log.substr(log.find(" iteration "));
+  const TemporaryFolder folder;
+  const std::string with_head = folder.file("head.log", log), without = folder.file("bare.log", steps);
+  const auto told = [](const std::string& file, const char* scenario) {
+    return run_program({"learn", file, "--json", "--scenario", scenario}).errors;
+  };
+  const std::string used = "1 runs of trainings; at least 5";
+  check_has(told(with_head, "no-such-run"), {used});
+  check_has(told(without, "no-such-run"), {"bare.log is left out", "no-such-run"});
+  check_has(told(without, "gpt2-xl-dgx-a100"), {used});
+  check_has(run_program({"learn", without, "--json"}).errors, {"no arguments at the log's head"});
+  (void)folder.file("head.yaml", "workload: { train: { model: gpt2 } }\n");
+  check_has(told(with_head, "gpt2-xl-dgx-a100"), {"head.log is left out", "cluster: this key is missing"});
+}
+
+TEST_CASE("learn warns of runs that no profile of their machine explains") {
+  std::string text = header;  // alike but for their nodes, and a hundred times as fast in turns
+  for (int i = 0; i < 8; ++i) {
+    text += fmt::format("run-{},dgx-a100-80gb,{},gpt2,{},1,{}\n", i, i + 1, 64 * (i + 1), i % 2 == 0 ? 40 : 40000);
+  }
+  const TemporaryFolder folder;
+  check_has(run_program({"learn", folder.file("runs.csv", text), "--json"}).errors, {"the profile is of no use"});
+}
+
 TEST_CASE("learn --json says of every run how far off it is, what was left out and why, and holds the stack's file") {
   const TemporaryFolder folder;
   const std::string stack = folder.file("stack.yaml");
