@@ -39,13 +39,9 @@ void put_experts(Outgoing& out, const TransformerConfig& model) {
   if (plan.expert > 1 && plan.expert_dispatch != ExpertDispatch::deduplicated) {
     const bool forwarded = plan.expert_dispatch == ExpertDispatch::forwarded;  // DeepEP unless more is said
     out.put("--moe-token-dispatcher-type", forwarded ? "flex" : "alltoall");
-    out.say_unread({"plan.expert_dispatch"});
   }
   out.put("--moe-grouped-gemm", on);
-  if (plan.expert_comm_overlap && plan.expert > 1) {
-    out.put("--overlap-moe-expert-parallel-comm", on);
-    out.say_unread({"plan.expert_comm_overlap"});
-  }
+  if (plan.expert_comm_overlap && plan.expert > 1) out.put("--overlap-moe-expert-parallel-comm", on);
   out.put("--moe-ffn-hidden-size", std::to_string(model.ffn_hidden));
   if (model.dense_layers > 0) {
     out.put("--ffn-hidden-size", std::to_string(model.dense_ffn_hidden));
@@ -77,12 +73,13 @@ void put_precision(Outgoing& out) {
   if (!casts_operands(precision)) return out.put_rows("megatron_precision");
   const Fp8Scaling scaling = out.train().recipe.scaling;
   out.put("--bf16", on);
-  out.say_unread({"workload.train.precision", "workload.train.precision.fp8.scaling", "workload.train.fp8.scaling"});
   if (precision == Precision::nvfp4) return out.put("--fp4-format", "e2m1");
   const bool blocks = precision == Precision::mxfp8 || scaling == Fp8Scaling::block;
   out.put("--fp8-format", blocks ? "e4m3" : "hybrid");
   if (precision == Precision::mxfp8) return out.put("--fp8-recipe", "mxfp8");
-  if (scaling != Fp8Scaling::delayed) out.put("--fp8-recipe", blocks ? "blockwise" : "tensorwise");
+  const bool delayed = scaling == Fp8Scaling::delayed;
+  if (delayed && !out.stated("workload.train.fp8.scaling")) return;
+  out.put("--fp8-recipe", delayed ? "delayed" : blocks ? "blockwise" : "tensorwise");
 }
 
 /// Megatron-Bridge's recipes (megatron/bridge/training/mixed_precision.py).
@@ -195,7 +192,6 @@ std::string export_nemo(Outgoing& out) {
     }
     if (argument == "--moe-layer-freq") {
       nemo.put("model.moe_layer_freq", experts_by_layer(out.transformer()));
-      out.say_unread({"workload.train.model.dense_layers", "workload.train.model.dense_ffn_hidden"});
       continue;
     }
     bool inverse = false;

@@ -69,6 +69,10 @@ std::map<std::string, std::string> stated_values(const Scenario& scenario) {
   values["workload.train.global_batch"] = std::to_string(train.global_batch);
   values["workload.train.micro_batch"] = std::to_string(train.micro_batch);
   values.erase("workload.train.precision.preset");
+  if (auto scaling = values.extract("workload.train.precision.fp8.scaling"); !scaling.empty()) {
+    scaling.key() = "workload.train.fp8.scaling";  // both are the same
+    values.insert(std::move(scaling));
+  }
   values["workload.train.precision"] = name(train.precision);
   if (values.erase("plan.zero.stage") > 0) values["plan.zero"] = std::to_string(scenario.plan.zero);
   if (const auto offload = values.find("plan.offload"); offload != values.end()) {

@@ -2,6 +2,9 @@
 // them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/model/model_reader.hpp"
@@ -107,14 +110,23 @@ void set_vocabulary(Settings& settings, Draft& draft) {
        "--vocab-size N among them, or --set workload.train.model.vocabulary=N");
 }
 
+/// "[0,0,1,1]" as "([0]*2+[1]*2)".
+std::string short_form(std::string layers) {
+  std::erase(layers, ' ');
+  const bool is_list = layers.starts_with('[') && layers.find('0', layers.find('1')) == std::string::npos;
+  if (!is_list) return layers;
+  return fmt::format("([0]*{}+[1]*{})", std::ranges::count(layers, '0'), std::ranges::count(layers, '1'));
+}
+
 /// "([0]*3+[1]*58)": the first layers have no experts.
 void set_dense_layers(Settings& settings, Draft& draft) {
   const ForeignSetting* layers = settings.find("--moe-layer-freq");
   const auto width = settings.whole("--ffn-hidden-size");
   if (layers == nullptr || !width) return;
-  const std::vector<std::string> parts = split(layers->value.substr(0, layers->value.find(')')), '+');
+  const std::string all = short_form(layers->value);
+  const std::vector<std::string> parts = split(all.substr(0, all.find(')')), '+');
   const auto dense = number_behind(parts.front(), "([0]*"), others = number_behind(parts.back(), "[1]*");
-  const bool is_known = dense && others && layers->value == fmt::format("([0]*{}+[1]*{})", *dense, *others);
+  const bool is_known = dense && others && all == fmt::format("([0]*{}+[1]*{})", *dense, *others);
   if (!is_known) return draft.leave_out(layers->where, named(*layers) + ": taken as experts in all layers");
   draft.set("workload.train.model.dense_layers", std::to_string(*dense), *layers);
   draft.set("workload.train.model.dense_ffn_hidden", std::to_string(*width), *settings.find("--ffn-hidden-size"));
@@ -122,6 +134,10 @@ void set_dense_layers(Settings& settings, Draft& draft) {
 
 void set_experts(Settings& settings, Draft& draft) {
   set_dense_layers(settings, draft);
+  const ForeignSetting* dispatcher = settings.find("--moe-token-dispatcher-type");
+  const bool gathers = dispatcher != nullptr && dispatcher->value == "allgather";
+  if (gathers) draft.leave_out(dispatcher->where, named(*dispatcher) + ": taken as the framework's all-to-all");
+  if (!gathers && number_of(draft, "plan.expert") > 1) set_rows(settings, "megatron_dispatch", draft);
   const auto shared = settings.whole("--moe-shared-expert-intermediate-size");
   auto each = settings.whole("--moe-ffn-hidden-size");
   if (!each) each = settings.whole("--ffn-hidden-size");
@@ -131,6 +147,14 @@ void set_experts(Settings& settings, Draft& draft) {
     fail(stated, fmt::format("{} is no multiple of an expert's {}", *shared, *each), "a multiple");
   }
   draft.set("workload.train.model.shared_experts", std::to_string(*shared / *each), stated);
+}
+
+/// A recipe without fp8 says nothing.
+void set_recipe(Settings& settings, Draft& draft) {
+  const ForeignSetting* recipe = settings.find("--fp8-recipe");
+  if (recipe == nullptr || first_of(settings, {"--fp8-format", "--fp8"}) == nullptr) return;
+  set_rows(settings, "megatron_recipe", draft);
+  if (recipe->value != "mxfp8") set_rows(settings, "megatron_scaling", draft);
 }
 
 void set_sharding(Settings& settings, Draft& draft) {
@@ -212,11 +236,16 @@ TrainingSize size_of(Settings& settings) {
   size.nodes = number_of_first({"--nnodes", "#SBATCH --nodes"});
   size.gpus_per_node = number_of_first({"--nproc_per_node", "--nproc-per-node", "#SBATCH --gpus-per-node",
                                         "#SBATCH --gres", "#SBATCH --ntasks-per-node"});
-  size.replica = settings.whole("--pipeline-model-parallel-size").value_or(1) +
-                 settings.whole("--encoder-pipeline-model-parallel-size", 0).value_or(0);
-  for (const char* key : {"--tensor-model-parallel-size", "--context-parallel-size"}) {
-    size.replica = std::min<std::int64_t>(size.replica * settings.whole(key).value_or(1), 10'000'000'000);
-  }
+  const auto ranks = [&](const char* key, std::int64_t usual = 1) { return settings.whole(key).value_or(usual); };
+  const std::int64_t stages =
+      ranks("--pipeline-model-parallel-size") + settings.whole("--encoder-pipeline-model-parallel-size", 0).value_or(0);
+  const std::int64_t tensor = ranks("--tensor-model-parallel-size");
+  const std::int64_t dense = tensor * ranks("--context-parallel-size");
+  const std::int64_t experts =  // ranks that hold all experts are those of one replica or of several
+      ranks("--expert-model-parallel-size") * ranks("--expert-tensor-parallel-size", tensor);
+  constexpr std::int64_t most = 10'000'000'000;
+  const bool is_large = std::max(dense, experts) > most / stages || dense > most / experts;
+  size.replica = is_large ? most : stages * std::lcm(dense, experts);
   return size;
 }
 
@@ -253,6 +282,7 @@ std::string megatron_scenario(const ImportInput& input, Settings settings, const
   set_heads(settings, draft);
   set_experts(settings, draft);
   set_vocabulary(settings, draft);
+  set_recipe(settings, draft);
   set_rows(settings, "megatron_precision", draft);
   draft.assume("workload.train.precision", "fp32", "neither --bf16 nor --fp16");
   set_length(settings, draft);

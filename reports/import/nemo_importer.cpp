@@ -26,8 +26,19 @@ constexpr NemoName nemo_names[] = {
 /// A recipe by its name ("bf16_with_fp8_current_scaling_mixed"), or the type in a mapping; "" for fp32.
 std::string precision_argument(std::string_view recipe) {
   const std::string word = to_lower(recipe);
+  if (word.find("nvfp4") != std::string::npos) return "--fp4-format";
   for (const char* type : {"fp8", "bf16", "fp16"}) {
     if (word.find(type) != std::string::npos) return std::string("--") + type;
+  }
+  return "";
+}
+
+/// "bf16_with_fp8_subchannel_scaling_mixed" says one; "" for others.
+std::string fp8_recipe(std::string_view recipe) {
+  static constexpr std::pair<const char*, const char*> recipes[] = {
+      {"mxfp8", "mxfp8"}, {"subchannel", "blockwise"}, {"current", "tensorwise"}, {"delayed", "delayed"}};
+  for (const auto& [word, argument] : recipes) {
+    if (to_lower(recipe).find(word) != std::string::npos) return argument;
   }
   return "";
 }
@@ -74,6 +85,8 @@ std::string import_nemo(const ImportInput& input) {
     const std::string section = setting.key.substr(0, setting.key.find('.'));
     if (std::ranges::find(understood, section) == std::end(understood)) continue;  // data, checkpoints, messages
     if (auto argument = argument_of(setting)) settings.push_back(std::move(*argument));
+    const std::string recipe = section == "mixed_precision" ? fp8_recipe(setting.value) : "";
+    if (!recipe.empty()) settings.push_back({"--fp8-recipe", recipe, setting.where});
     if (setting.key == "model.num_query_groups") settings.push_back({"--group-query-attention", "", setting.where});
   }
   return megatron_scenario(input, Settings(std::move(settings)), "nemo");

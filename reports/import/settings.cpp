@@ -129,8 +129,10 @@ void Settings::ignore(std::string_view beginning) {
 }
 
 void Settings::ignore_without_time(std::string_view tool) {
-#define NO_TIME(of, beginning) \
-  if (tool == #of) ignore(beginning);
+#define NO_TIME(of, beginnings)                                                                            \
+  for (const std::string& beginning : tool == #of ? split(beginnings, ',') : std::vector<std::string>()) { \
+    ignore(trim(beginning));                                                                               \
+  }
 #include "reports/import/settings.def"
 }
 

@@ -122,6 +122,15 @@ TEST_CASE("random plans of Megatron-LM and NeMo predict the same to the last dig
   }
 }
 
+TEST_CASE("a file that names no machines is imported on as few as hold the model and its experts") {
+  for (const char* run : {"deepseek-v3-2048-h800", "qwen3-235b-256-h100"}) {
+    const ExportedFile file = export_scenario(exporter_named("nemo"), catalogue_run(run));
+    INFO(file.text);
+    const Scenario again = load_scenario_text(import_text("nemo", file.text, {}), "again.yaml");
+    CHECK(again.plan.expert == catalogue_run(run).plan.expert);
+  }
+}
+
 TEST_CASE("files have what is stated in the words of their trainers, and name what they have no words for") {
   const std::string scenario = R"(name: stated
 cluster: { node: dgx-h100, nodes: 2 }

@@ -1,4 +1,6 @@
 // Training logs beyond rows/logs.txt: bytes that are no text, tables, several logs, broken heads.
+#include <fmt/format.h>
+
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "reports/import/training_log.hpp"
@@ -43,12 +45,19 @@ TEST_CASE("colours of terminals and the carriage returns of progress bars are no
   CHECK(bar.median == Approx(2.5));
 }
 
-TEST_CASE("metrics.csv of Lightning is read by its columns") {
-  const LoggedRun run = run_of(
-      "epoch,step,train/device/batches_per_sec,train/loss\n0,9,,2.1\n0,10,0.5,\n0,20,0.4,\n0,30,0.4,\n0,40,0.4,\n",
-      "metrics.csv");
+TEST_CASE("metrics.csv of Lightning is read by its columns, those of training alone") {
+  const std::string header =
+      "epoch,step,train/batches,train/device/batches_per_sec,train/device/samples_per_sec,train/samples,train/time,"
+      "validate/device/batches_per_sec,validate/time\n";
+  std::string rows = "0,9,10,,,40,25.1,,\n";
+  for (const char* step : {"10", "20", "30", "40"}) {
+    rows += fmt::format("0,{},{},{},1.6,80,50.1,,\n0,{},,,,,,2.5,4.1\n", step, step, "0.4", step);
+  }
+  const LoggedRun run = run_of(header + rows, "metrics.csv");
   CHECK(run.format == "PyTorch Lightning");
   CHECK(run.median == Approx(2.5));  // 1 / 0.4
+  CHECK(run_of("device/batches_per_sec,iter,time\n0.5,1,2\n0.5,2,4\n", "metrics.csv").median ==
+        Approx(2.0));  // Fabric's
 }
 
 TEST_CASE("warm-up ends with the first step that is hardly slower than the second half") {
