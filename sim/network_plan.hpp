@@ -19,7 +19,6 @@ using SetIndex = std::int32_t;
 
 class NetworkPlan {
  public:
-  /// Flows that start together.
   struct FlowSet {
     std::vector<Flow> flows;       ///< one per pair of endpoints; none that is empty or stays where it is
     std::vector<LinkIndex> links;  ///< every link that any of them crosses, once; bundles once these are made

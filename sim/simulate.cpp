@@ -63,7 +63,6 @@ std::vector<std::optional<CollectiveProgram>> make_programs(const TaskGraph& gra
   return programs;
 }
 
-/// Collectives in progress.
 class FlowInterconnect final : public Interconnect {
  public:
   FlowInterconnect(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,

@@ -47,8 +47,7 @@ struct ProcessEnd {
 /// A program to be started.
 struct Program {
   std::vector<std::string> command;  ///< the program, found on PATH, and its arguments
-  /// Of this process, and their numbers in the program; those of other numbers are closed where they say so
-  /// (O_CLOEXEC).
+  /// Descriptors of this process and their numbers in the program; others are closed if marked O_CLOEXEC.
   std::vector<std::pair<int, int>> descriptors = {};
 };
 

@@ -17,7 +17,6 @@ class Quantity {
   constexpr Quantity() = default;
   constexpr explicit Quantity(double value) : value_(value) {}
 
-  /// The number in base units.
   [[nodiscard]] constexpr double value() const { return value_; }
 
   constexpr Quantity& operator+=(Quantity other) {

@@ -11,7 +11,6 @@ namespace foretrain {
 
 /// Traffic of others, which lasts as long as the scenario: another job, data loading, checkpoint writing.
 struct BackgroundFlow {
-  /// One end of background traffic.
   struct Place {
     /// memory_of_gpu: of the socket that is nearest to the GPU. outside: of no node (Topology::outside).
     enum class Kind { gpu, node_memory, memory_of_gpu, outside };
@@ -30,8 +29,8 @@ std::vector<Flow> background_flows(std::span<const BackgroundFlow> background, c
 
 /// Time of a collective when nothing else of its job moves. Per phase: latency + the busiest link's bytes over its
 /// bandwidth, or more where the transport lets less through between two endpoints (LinkLoad). In a phase that shares a
-/// link with the background, all its flows and the background share all links max–min fairly from the phase's first
-/// byte to its last: rates are worked out anew whenever a flow ends. Throws ScenarioError as background_flows does.
+/// link with the background, its flows and the background share all links max–min fairly from its first byte to its
+/// last. Rates are computed again whenever a flow ends. Throws ScenarioError as background_flows does.
 Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology,
                          std::span<const BackgroundFlow> background = {});
 

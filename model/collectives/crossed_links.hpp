@@ -22,7 +22,6 @@ class CrossedLinks {
   const std::vector<std::int32_t>& of(const Flow& flow);
   /// The same with a limit that no other flow shares.
   const std::vector<std::int32_t>& of_background(const Flow& flow);
-  /// Of every link so far.
   [[nodiscard]] const std::vector<BytesPerSecond>& bandwidth() const { return bandwidth_; }
 
  private:

@@ -7,7 +7,6 @@
 
 namespace foretrain {
 
-/// What each rank of an exchange owes others.
 struct ExchangeParts {
   Bytes near;          ///< to each other rank of its node
   Bytes far;           ///< to each rank of other nodes; on rails, to the one at its own place in each of them
@@ -37,11 +36,10 @@ std::vector<Flow> exchange_flows(const std::vector<int>& members, const Exchange
 
 /// What such flows carry where tokens are not spread evenly: those to the hottest rank and to the hottest node (that of
 /// the member `hottest`) more, the others less. The hottest rank has I = `tokens.imbalance` times the mean. Loads of
-/// ranks are taken for independent and normal, so that the largest of n lies I − 1 above the mean where one standard
-/// deviation is (I − 1)/z(n), and the largest of N nodes' means (I − 1) · z(N)/(z(n) · √g) above it; z(n), the mean of
-/// the largest of n, is the quantile of (n − 3/8)/(n + 1/4) (Blom, "Statistical estimates and transformed
-/// beta-variables", 1958). A token that travels once to a rank or node does so however hot that is: no more than all
-/// tokens do.
+/// ranks are assumed independent and normal with standard deviation (I − 1)/z(n), so that the largest of n lies I − 1
+/// above the mean. The largest of N nodes' means then lies (I − 1) · z(N)/(z(n) · √g) above it. z(n), the mean of the
+/// largest of n, is the quantile of (n − 3/8)/(n + 1/4) (Blom, "Statistical estimates and transformed beta-variables",
+/// 1958). A token that travels once to a rank or node does so however hot that is: no more than all tokens do.
 std::vector<Flow> unevenly(std::vector<Flow> flows, const std::vector<int>& members, std::size_t hottest,
                            const TokenRouting& tokens, const Topology& topology);
 

@@ -12,7 +12,6 @@
 
 namespace foretrain {
 
-/// A protocol between nodes.
 struct LibraryProtocol {
   LibraryProtocolKind kind = LibraryProtocolKind::simple;
   const char* name = "";
@@ -21,7 +20,7 @@ struct LibraryProtocol {
   double network_us = 0.0;
 };
 
-/// What a ring inside a node costs under the protocol that NCCL takes for it.
+/// Cost of a ring inside a node under the protocol that NCCL chooses.
 struct RingCost {
   const char* protocol = "";
   Seconds latency;     ///< all that is not its links' time
@@ -73,12 +72,12 @@ class Library {
   /// (NCCL_P2P_LL_THRESHOLD, src/enqueue.cc), with a step for every doubling of the ranks: modelling choice. Up to 2.21
   /// peers are set up one after the other.
   [[nodiscard]] Seconds messages(Bytes size, int peers) const;
-  /// What an all-to-all inside a node takes beside its start and the time of its links. Either these decide: the own
-  /// copy is added, and what messages wait for each other, which come in pieces of 512 KiB over 32 channels (2 over
-  /// PCIe) and meet at their receivers at random, so that it grows with the root of their number. Or the blocks of all
-  /// channels do, whose warps are shared out among a rank's messages, the own copy among them: together they move the
-  /// whole buffer at what they carry, however few ranks there are (src/device/sendrecv.h). `links`: how long the
-  /// busiest link is busy.
+  /// What an all-to-all inside a node takes beside its start and the time of its links. Either these decide, with the
+  /// own copy and the waiting of messages for each other. Messages come in pieces of 512 KiB over 32 channels (2 over
+  /// PCIe) and meet at their receivers at random, so that waiting grows with the root of their number. Or the blocks of
+  /// all channels do. Their warps are shared out among a rank's messages, the own copy among them, and move the whole
+  /// buffer at their rate, however few ranks there are (src/device/sendrecv.h). `links`: how long the busiest link is
+  /// busy.
   [[nodiscard]] Seconds exchange_in_node(Seconds links) const;
   /// Between nodes data and the news of its arrival travel the network once per step.
   [[nodiscard]] Seconds network_step(const LibraryProtocol& protocol, Seconds inside, Seconds latency) const;
@@ -90,7 +89,6 @@ class Library {
   [[nodiscard]] double levels() const;
   /// All steps of rings through all ranks. A chunk crosses every hop but one in a round, the short ones among them.
   [[nodiscard]] Seconds ring_latency(const LibraryProtocol& protocol) const;
-  /// Steps of rings through all ranks.
   [[nodiscard]] int ring_steps() const;
   /// A rank's own part passes through its memory without a link to hide behind; between nodes the network hides it.
   [[nodiscard]] Seconds local_copies() const;
@@ -146,9 +144,8 @@ class Library {
   std::vector<Seconds> hops_;  ///< latency from each node to the next, round the ring; empty for one node
 };
 
-/// NCCL 2.12 and later: a message between nodes leaves through a GPU of the sender's node that sits on the receiver's
-/// rail, reached over NVLink (PXN; NCCL_P2P_PXN_LEVEL, src/graph/paths.cc), so that it need not change rails in the
-/// fabric, of which the library knows nothing.
+/// NCCL 2.12 and later sends a message between nodes through a GPU of the sender's node on the receiver's rail, reached
+/// over NVLink (PXN; NCCL_P2P_PXN_LEVEL, src/graph/paths.cc). So messages need not change rails in the fabric.
 std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& topology);
 
 /// lower() for SyncAlgorithm::automatic; the call has been checked.

@@ -22,7 +22,6 @@ Seconds slowest_step(const LoweredCollective::Phase& phase, const Library& libra
   return longest;
 }
 
-/// The most that one endpoint sends to or receives from.
 int peers_of(const std::vector<Flow>& flows) {
   std::unordered_map<EndpointId, double> sends, receives;
   double most = 0.0;

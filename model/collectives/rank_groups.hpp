@@ -37,7 +37,6 @@ class RankGroups {
   [[nodiscard]] bool empty() const { return families_.empty(); }
   [[nodiscard]] const std::vector<int>& front() const { return families().front().first; }
   [[nodiscard]] std::vector<int> operator[](std::size_t position) const;
-  /// Those at the given positions.
   [[nodiscard]] RankGroups only(const std::vector<int>& positions) const;
   /// By how many ranks these are the others shifted; nothing where they are something else.
   [[nodiscard]] std::optional<int> shift_from(const RankGroups& others) const;

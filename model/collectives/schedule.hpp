@@ -42,9 +42,9 @@ struct Schedule {
   int chunks = 1;   ///< the message is cut into this many nearly equal parts (chunk_range_size)
   int phases = 0;
   std::function<Phase(int phase)> phase;
-  /// Phases from `phase` on that an estimate, which only adds up bytes, takes for `representative`: those that move the
-  /// same amounts between the same participants, as all of a ring's do; where phases are too many to be told apart, as
-  /// when chains of thousands of ranks fill, the representative is the one that moves most.
+  /// Number of phases from `phase` on that an estimate counts as equal to `representative`. They move the same amounts
+  /// between the same participants, as all phases of a ring do. Where phases are too many to be told apart, as in long
+  /// chains, the representative is the one that moves most.
   struct PhaseRun {
     int length = 1;
     int representative = 0;
@@ -60,10 +60,9 @@ struct SchedulePart {
   std::function<Schedule::PhaseRun(int phase)> phase_run = {};
 };
 
-/// One part after the other.
 Schedule joined(int ranks, int chunks, std::vector<SchedulePart> parts);
 
-/// Those of the two that the operation needs.
+/// One or both parts, as the operation needs.
 Schedule reduced_then_copied(CollectiveOperation operation, int ranks, int chunks, SchedulePart reducing,
                              SchedulePart copying);
 

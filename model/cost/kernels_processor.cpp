@@ -1,11 +1,10 @@
-// One thread does everything. It dispatches an operator, computes it, and goes on, so that the parts add up,
-//   time = (kernels · dispatch + work) ÷ share of the core
-// Products and convolutions: operations over the rate that the library's blocked kernels reach. OpenBLAS copies its
-// operands block by block into the order in which its kernel reads them (Goto and van de Geijn, Anatomy of
-// high-performance matrix multiplication, 2008), bytes of operands and result over the rate of that; oneDNN reorders a
-// convolution's tensors before and after (oneDNN developer guide, "Understanding memory formats"; Debian's PyTorch
-// keeps none of them in its layout), bytes over the rate at which that goes, and its kernels compute whole vectors of
-// channels. Convolutions of 1 x 1 with stride 1 are products, image by image (PyTorch 1.13,
+// One thread does everything. It dispatches an operator, computes it, and goes on, so that the parts add up, time =
+// (kernels · dispatch + work) ÷ share of the core Products and convolutions: operations over the rate that the
+// library's blocked kernels reach. OpenBLAS copies its operands block by block into the order in which its kernel reads
+// them (Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008). That costs the bytes of
+// operands and result over the copy rate. oneDNN reorders a convolution's tensors before and after (oneDNN developer
+// guide, "Understanding memory formats"; Debian's PyTorch keeps none of them in its layout). Its kernels compute whole
+// vectors of channels. Convolutions of 1 x 1 with stride 1 are products, image by image (PyTorch 1.13,
 // aten/src/ATen/native/Convolution.cpp: select_conv_backend).
 //
 // Loops: bytes over the slower of what memory carries (the last cache where all the operator's tensors fit there) and
@@ -38,7 +37,7 @@ BytesPerSecond memory_rate(Bytes tensors, const Gpu& gpu) {
   return tensors <= gpu.l2_cache ? gpu.l2_bandwidth : gpu.memory_bandwidth;
 }
 
-/// What the loop itself does: frameworks have one for each operator.
+/// Rate of the loop itself: frameworks have one for each operator.
 BytesPerSecond loop_rate(const Operator& op, const Streaming& work, const Processor& processor) {
   using enum OperatorRole;
   switch (op.role) {

@@ -30,13 +30,12 @@ Seconds launch_latency(const HostConstants& constants);
 /// From the device's last kernel to the host thread that has waited for it.
 Seconds synchronize_time(const HostConstants& constants);
 
-/// One kernel.
 struct Launch {
   std::string name;  ///< its operator's, and behind it those that are fused into it
   Seconds device;    ///< uncontended
   DeviceShare share;
   Bytes written;  ///< its result
-  /// Whose work it does, by index into the list that was planned: its operator, then those that are fused into it.
+  /// Its operators by index into the planned list: its own, then those fused into it.
   std::vector<int> operators;
   int part = 0, parts = 1;  ///< an operator may take several kernels
 };

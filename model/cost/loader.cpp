@@ -22,7 +22,6 @@ constexpr Bytes mapped_by_a_fault(65536.0);
 
 BytesPerSecond gigabytes(double value) { return BytesPerSecond(value * 1e9); }
 
-/// What reading one sample costs.
 struct SampleRead {
   Seconds wait, disk, cpu;
 };
@@ -73,7 +72,7 @@ class SampleReader {
     read.wait += cost.wait * times;
     read.disk += cost.service * times;
   }
-  /// What follows on what was read: ahead of the reader, or fault by fault.
+  /// Adds the rest of a read: by read-ahead, or page fault by page fault.
   void rest(SampleRead& read, Bytes size, bool by_page) const {
     if (!(size > Bytes(0.0))) return;
     DiskPattern pattern;
@@ -101,7 +100,7 @@ class SampleReader {
   double readers_;
 };
 
-/// What the workers of one process do with one batch, apart from reading.
+/// Work of one process's workers on one batch, except reading.
 Seconds batch_stages(const DataLoader& loader, double batch) {
   const LoaderStages& s = loader.stages;
   const Seconds decode = loader.decodes_on_device ? Seconds(0.0) : s.decode;

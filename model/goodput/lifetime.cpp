@@ -127,14 +127,13 @@ class SpareMachines {
   std::priority_queue<Seconds, std::vector<Seconds>, std::greater<>> back_;  ///< from repair, at these times
 };
 
-/// What time goes to, in the order of LifetimeShares.
+/// Uses of time, in the order of LifetimeShares.
 enum class Account : std::size_t { useful, checkpoints, lost, detection, machines, restarts, stragglers };
 struct Spent {
   std::array<Seconds, 7> times;
   Seconds& operator[](Account account) { return times[static_cast<std::size_t>(account)]; }
 };
 
-/// What became of one training.
 struct Course {
   Spent spent;
   std::vector<double> counts;  ///< interruptions of each kind
@@ -177,7 +176,7 @@ class Training {
     const double intervals = whole_intervals();
     return intervals * cycle_ + (life_.steps - saved_ - intervals * life_.every) * life_.step;
   }
-  /// Of the run that began at began_, checkpoints that can be restored at `moment`.
+  /// Checkpoints of the run since began_ that can be restored at `moment`.
   [[nodiscard]] double safe_intervals(Seconds moment) const {
     if (life_.every == 0) return 0.0;
     return std::clamp(std::floor((moment - began_ - life_.unsafe) / cycle_), 0.0, whole_intervals());

@@ -15,7 +15,6 @@
 
 namespace foretrain {
 
-/// Something that interrupts the training.
 struct Interruption {
   std::string what;  ///< "gpu", "software", "server", …
   Seconds mtbf;      ///< of all such parts together

@@ -22,7 +22,7 @@ using TaskId = std::int32_t;
 
 struct Recipe;  // recipe.hpp
 
-/// What a task counts as in the step's breakdown.
+/// A task's part of the step's breakdown.
 enum class Category : std::uint8_t { compute, communication, optimizer, host, data };
 
 /// Something that works on one task at a time (a CUDA stream, a copy engine, a host thread), or on several (cores).
@@ -73,7 +73,7 @@ struct Inside {
   }
 };
 
-/// What results call the two, be they tasks or inside one.
+/// Names in results, for tasks of their own and collectives inside tasks.
 inline constexpr const char* inside_layers = "collectives inside layers";
 inline constexpr const char* copies_of_offloading = "copies of offloading";
 
@@ -163,7 +163,6 @@ double flows_of(const TaskGraph& graph);
 /// With more of them dozens of simulations take minutes.
 inline constexpr double many_flows = 1e7;
 
-/// A graph of one task.
 TaskGraph graph_of_one(Block block, Resource resource);
 
 }  // namespace foretrain

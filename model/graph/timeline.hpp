@@ -8,7 +8,6 @@
 
 namespace foretrain {
 
-/// One bar of a timeline.
 struct TimelineEntry {
   std::string resource, name;
   Seconds start, duration;

@@ -14,9 +14,8 @@
 
 namespace foretrain {
 
-/// What an eager framework reaches on one core. Rates of memory are those of the Gpu it stands in: `l2_cache` is the
-/// last cache that the thread has, `l2_bandwidth` what plain loops move while their tensors lie there, and
-/// `memory_bandwidth` what they move beyond it.
+/// What an eager framework reaches on one core. Memory rates are those of its Gpu: `l2_cache` is the thread's last
+/// cache, `l2_bandwidth` the rate of plain loops within it, and `memory_bandwidth` that beyond it.
 struct Processor {
   double share = 1.0;           ///< of the core's time that the rank gets; the rest it stands still
   double spread = 0.0;          ///< standard deviation of such cores' speeds at a moment, over the mean
@@ -70,7 +69,7 @@ struct Gpu {
   std::optional<Processor> processor = std::nullopt;  ///< where it is no GPU but a processor that trains
   SharedVector<Constant> constants;                   ///< every figure above with its source
 
-  /// What a rate is numbered by where it notes that it was read (model/base/reads.hpp).
+  /// Number of a rate in the notes of reads (model/base/reads.hpp).
   static constexpr std::size_t rate_number(std::size_t unit, bool tensor) {
     return 448 + 2 * unit + (tensor ? 1U : 0U);
   }
@@ -80,8 +79,8 @@ struct Gpu {
   /// fp32 means plain fp32 (tensor cores enter only with tf32). Formats without any unit are converted on the way to
   /// the units of a wider one (arithmetic_precision).
   [[nodiscard]] FlopsPerSecond matrix_rate(Precision p) const;
-  /// The format that products of `p` are multiplied in: `p` where the chip has units for it, else the next wider format
-  /// that it has units for: int8 for int4, fp8 for mxfp8, fp16 for fp8, fp32 for all.
+  /// The format of GEMMs in `p`: `p` where the chip has units for it, else the next wider format that it has units for.
+  /// int8 replaces int4, fp8 mxfp8, fp16 fp8, and fp32 all.
   [[nodiscard]] Precision arithmetic_precision(Precision p) const;
   [[nodiscard]] bool has_tensor_cores(Precision p) const {
     return tensor_rate[static_cast<std::size_t>(p)].value() > 0.0;

@@ -89,7 +89,7 @@ struct TopologyTables {
 
   [[nodiscard]] bool is_server(EndpointId endpoint) const { return endpoint >= gpus + hosts; }
   [[nodiscard]] bool is_outside(EndpointId endpoint) const { return endpoint >= gpus + 2 * hosts; }
-  /// What adding up crosses beyond the way into host memory.
+  /// Appends links that summation crosses beyond the way into host memory.
   void append_summation(Place server, std::vector<LinkId>& links) const {
     const NodeRoutes& plain = group_of(server.node).plain;
     const std::size_t host = at_index(server.endpoint - plain.gpus);
@@ -203,9 +203,9 @@ struct TopologyTables {
 
 class Topology {
  public:
-  /// Throws ImpossiblePlan naming the unconnected vertices when the node is not connected, and when there are
-  /// more GPUs per node asked for than the node has, several nodes without NICs, or a fabric or faults that
-  /// cut an endpoint off. Readers of scenarios find such problems with the keys of the data file.
+  /// Throws ImpossiblePlan naming the unconnected vertices when the node is not connected. Throws it as well for more
+  /// GPUs per node than the node has, for several nodes without NICs, and for a fabric or faults that cut an endpoint
+  /// off. Readers of scenarios find such problems with the keys of the data file.
   explicit Topology(const Cluster& stated, RouteDraw draw = {});
   /// The cluster's, made once for those that a process asks for again and again.
   static Topology of(const Cluster& cluster);
@@ -285,10 +285,9 @@ class Topology {
   [[nodiscard]] const Gpu& gpu_model(int node) const { return tables_->group_of(node).gpu; }
   [[nodiscard]] const CardMessages& card_messages(int node) const { return tables_->group_of(node).messages; }
 
-  /// The cluster's collective library.
   [[nodiscard]] NcclVersion nccl() const { return tables_->nccl; }
 
-  /// What passes between nodes goes over, where it is said to be TCP; else nothing.
+  /// Transport between nodes if it is TCP; else null.
   [[nodiscard]] const Transport* tcp(int node) const;
 
   /// The path that data takes. Cheap: composed from the node's route table.
@@ -304,14 +303,14 @@ class Topology {
   /// Whether most_rate() is finite for some pair.
   [[nodiscard]] bool limits_connections() const { return tables_->limits_connections; }
   [[nodiscard]] const Sharing& sharing() const { return tables_->sharing; }  ///< as in Network
-  /// What a message counts on the links of its route, whose bandwidth is in payload of large messages: its own bytes,
-  /// and between nodes with a transport the headers that it needs beyond those of a large message.
+  /// Bytes that a message occupies on the links of its route, whose bandwidth is in payload of large messages. They are
+  /// its own bytes and, between nodes with a transport, its additional headers.
   [[nodiscard]] Bytes carried_bytes(EndpointId source, EndpointId destination, Bytes message) const;
 
   /// A cyclic order of the given ranks (of one node) whose narrowest hop over direct NVLinks is as wide as possible,
   /// the lexicographically first among equals. Where direct NVLinks form no cycle through all ranks (NVSwitch, PCIe),
-  /// or for more than 16 ranks, it is the order of a walk through the PCIe tree, which crosses each switch and socket
-  /// boundary as seldom as possible. Throws InternalError when a rank is no GPU of the same node.
+  /// or for more than 16 ranks, it walks the PCIe tree. That walk crosses each switch and socket boundary as seldom as
+  /// possible. Throws InternalError when a rank is no GPU of the same node.
   [[nodiscard]] std::vector<int> widest_ring(std::vector<int> ranks) const;
 
  private:

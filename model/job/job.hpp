@@ -50,19 +50,18 @@ class Job {
 std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes = Recipes::none,
                               InsideLayers inside = InsideLayers::merged);
 
-/// How much a result says.
 enum class Detail {
   numbers,  ///< the numbers, with the uncertainty that published tables give: for those who ask many times
   whole,    ///< also what was asked, what the numbers depend on, and its uncertainty by the calibration
   timeline  ///< also what ran when (Result::timeline); a single operator has no timeline
 };
 
-/// What a run of the job says; finish() adds what does not depend on the run.
+/// Result of a run of the job; finish() adds the parts that do not depend on the run.
 Result result_of(const Job& job, const Executor& execute, Detail detail = Detail::numbers);
 
-/// Adds what follows from a scenario and the numbers of its result: uncertainty, the bill, whether it fits; and, beyond
-/// numbers, what would make it fit, framework settings, and what the result depends on: what has been read since the
-/// caller's ReadScope began, which is to begin before the job.
+/// Adds what follows from a scenario and the numbers of its result: uncertainty, the bill, whether it fits and what
+/// would make it fit, framework settings, and the constants that were read. The caller's ReadScope must begin before
+/// the job.
 void finish(const Scenario& scenario, Detail detail, Result& result);
 
 /// What was predicted, in words: the scenario's resolved settings, and which of them it does not say itself.

@@ -27,11 +27,9 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
 /// Training whose gradients go through parameter servers key by key (job_servers.cpp). An estimate adds by
 /// formula what workers cost each other on the links and servers that they share (estimated_times).
 std::unique_ptr<Job> make_server_job(const Scenario& scenario, Fidelity fidelity);
-/// One collective operation.
 std::unique_ptr<Job> make_collective_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes);
 /// An operator of a GPU with its repetitions, work of a host, an access to storage: a single task.
 std::unique_ptr<Job> make_operator_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes);
-/// An input pipeline alone.
 std::unique_ptr<Job> make_loader_job(const Scenario& scenario, Fidelity fidelity);
 /// Tasks that the scenario writes out.
 std::unique_ptr<Job> make_task_list_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes);

@@ -19,7 +19,7 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan);
 std::vector<int> nodes_of(const Plan& plan, const Cluster& cluster);
 std::vector<int> gpus_of(const Plan& plan, const Cluster& cluster);
 
-/// Those of a node for which one process launches kernels.
+/// GPUs of a node for which one process launches kernels.
 int gpus_of_process(const Plan& plan, const Cluster& cluster);
 
 /// The datasheet's rate of GEMMs per GPU: the mean over the plan's.
@@ -46,12 +46,11 @@ enum class GroupKind {
   neighbours
 };
 
-/// Whose collectives are inside layers.
 constexpr bool is_inside_layers(GroupKind kind) {
   return kind == GroupKind::tensor || kind == GroupKind::context || kind == GroupKind::expert;
 }
 
-/// Whose collectives move gradients or weights.
+/// Whether the group's collectives move gradients or weights of experts.
 constexpr bool is_of_experts(GroupKind kind) {
   return kind == GroupKind::expert || kind == GroupKind::expert_gradients || kind == GroupKind::expert_shards ||
          kind == GroupKind::expert_copies;

@@ -24,7 +24,6 @@ class ChunkPlacement {
   ChunkPlacement(PipelineSchedule schedule, int stages, int interleave);
   explicit ChunkPlacement(const Plan& plan) : ChunkPlacement(plan.schedule, plan.pipeline, plan.interleave) {}
 
-  /// Chunks that each stage holds.
   [[nodiscard]] int chunks() const { return chunks_; }
   /// The chunk's number in model order.
   [[nodiscard]] int position(int stage, int chunk) const;
@@ -50,7 +49,7 @@ class ChunkPlacement {
   int stages_, chunks_, positions_;
 };
 
-/// What a stage does with a micro-batch in one of its chunks.
+/// Work of a stage on a micro-batch in one of its chunks.
 enum class PassKind {
   forward,
   backward,  ///< gradients of inputs and of weights
@@ -74,7 +73,6 @@ struct PerPass {
   [[nodiscard]] auto end() const { return values.end(); }
 };
 
-/// What a stage does next.
 struct PipelinePass {
   PassKind kind = PassKind::forward;
   int chunk = 0;  ///< of the stage's

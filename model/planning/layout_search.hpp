@@ -1,7 +1,7 @@
-// Branch and bound through the plans of one layout (tensor, context, expert, pipeline, data and the order of ranks):
-// first micro-batch, recomputation and sequence parallelism, which say what layers take; then the pipeline's schedule;
-// what ZeRO divides and what lies on the host; how gradients are synchronised. What is most promising is looked into
-// first, and what cannot be among the best is settled by its bound.
+// Branch and bound through the plans of one layout (tensor, context, expert, pipeline, data and the order of ranks). It
+// decides micro-batch, recomputation and sequence parallelism first, which price layers; then the pipeline schedule,
+// ZeRO and offloading, and gradient synchronisation. What is most promising is looked into first, and what cannot be
+// among the best is settled by its bound.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,6 @@ struct PlanCandidate {
   }
 };
 
-/// How plans were settled.
 struct PlanCounts {
   std::int64_t plans = 0;       ///< all
   std::int64_t estimated = 0;   ///< by the step's graph
@@ -52,7 +51,7 @@ struct PlanCounts {
 
 /// An open subproblem: all plans with the point's values of the decided dimensions.
 struct LayoutNode {
-  /// What is decided; of a sharding it is known that it fits, gradients apart.
+  /// Decided levels. A sharding is known to fit, except for gradients.
   enum class Level { pass, pipeline, sharding, plan };
   Level level = Level::pass;
   double value = 0.0;  ///< that no plan below is better than

@@ -12,7 +12,7 @@ namespace foretrain {
 
 namespace {
 
-/// What the blocks of a step take one of its rank classes at least.
+/// Lower bound of a rank class's blocks.
 class RankClassBound {
  public:
   RankClassBound(const Step& step, std::size_t rank_class)
@@ -37,7 +37,6 @@ class RankClassBound {
 
   /// The passes of its chunks, each by itself.
   [[nodiscard]] const std::vector<PerPass<Seconds>>& passes() const { return passes_; }
-  /// Transfers, one after the other.
   [[nodiscard]] Seconds sum(const auto& transfers) const {
     Seconds time;
     for (const int index : transfers) time += index < 0 ? Seconds(0.0) : transfers_[at_index(index)];

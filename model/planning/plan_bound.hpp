@@ -1,6 +1,5 @@
-// Times that a step cannot fall below, from the times of its blocks: what each stage has to do, what it waits for
-// before it can begin, and what is left to do when it has ended. None exceeds the time of the step's graph over an
-// uncontended network.
+// Lower bounds of a step from the times of its blocks: the work of each stage, the wait before it can begin, and the
+// rest after it ends. None exceeds the time of the step's graph over an uncontended network.
 #pragma once
 
 #include <vector>

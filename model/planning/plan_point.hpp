@@ -13,7 +13,6 @@
 
 namespace foretrain {
 
-/// What a search may choose.
 enum class PlanDimension {
   tensor,
   context,
@@ -43,10 +42,9 @@ std::string_view key_of(PlanDimension dimension);
 /// Pipeline schedules beside 1F1B and interleaved ones; parameter servers; algorithms that NCCL does not pick itself.
 enum class PlanExtra { offload, schedules, servers, algorithms };
 
-/// Those that a search chooses; the others are as the scenario says. And which extras it may choose.
+/// Dimensions that a search chooses; the scenario sets the others. And the extras that it may choose.
 class PlanDimensions {
  public:
-  /// With all extras.
   static PlanDimensions all();
   void allow(PlanExtra extra, bool allowed = true) { extras_[static_cast<std::size_t>(extra)] = allowed; }
   void allow_all(bool allowed = true) { allowed ? extras_.set() : extras_.reset(); }
@@ -71,7 +69,7 @@ inline constexpr std::array plan_algorithms = {SyncAlgorithm::automatic, SyncAlg
 /// `gpu` is left out: servers stand there as `colocated` ones do.
 inline constexpr std::array plan_placements = {ServerPlacement::cpu, ServerPlacement::colocated,
                                                ServerPlacement::dedicated};
-/// What plan_offloads[number] keeps on the host.
+/// Offload of plan_offloads[number].
 Plan::Offload offload_of(int number);
 
 /// Plain values: points are sent between processes as they are, and ordered by them where nothing else tells two apart.
@@ -108,7 +106,6 @@ struct PlanPoint {
 /// "KEY=VALUE" of each chosen dimension, as `--set` takes them.
 std::vector<std::string> overrides_of(const PlanPoint& point, const PlanDimensions& chosen);
 
-/// The extras that a plan has.
 std::vector<PlanExtra> extras_of(const PlanPoint& point);
 /// Whether frameworks run it by default.
 inline bool is_extra(PipelineSchedule schedule) {

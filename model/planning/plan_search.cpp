@@ -82,7 +82,7 @@ class Rounds {
     return known_.size() == kept_ && task.bound() * (1.0 - 1e-9) > known_.back();
   }
 
-  /// Those from the front on of which as much is known.
+  /// Layouts from the front on with equal knowledge.
   [[nodiscard]] std::vector<LayoutTask*> most_promising(std::size_t most) {
     const bool refined = open_.front().refined();
     std::vector<LayoutTask*> tasks;
@@ -117,7 +117,6 @@ class Rounds {
     for (const PlanCandidate& candidate : search_.best) known_.push_back(candidate.value);
   }
 
-  /// Takes up the better ones.
   static void merge(std::vector<PlanCandidate>& all, std::vector<PlanCandidate> more, int space, std::size_t kept) {
     for (PlanCandidate& candidate : more) candidate.space = space;
     all.insert(all.end(), more.begin(), more.end());

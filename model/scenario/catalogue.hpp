@@ -15,7 +15,6 @@ namespace foretrain {
 /// when there is none.
 std::filesystem::path data_directory();
 
-/// One line of a listing.
 struct CatalogueEntry {
   std::string name;
   std::filesystem::path file;
@@ -41,7 +40,7 @@ using keys::Catalogue;
 /// one alone is meant. Throws ScenarioError at the field, with near names.
 std::filesystem::path catalogue_file(Catalogue section, const Field& name);
 
-/// Those that were probably meant: the first that hold the name, or else the nearest one, which may be a short name.
+/// Likely names: the first that contain the name, else the nearest one, which may be a short name.
 inline constexpr std::size_t most_near_names = 3;
 std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known,
                                     const std::vector<std::string>& short_names = {});

@@ -13,7 +13,6 @@
 
 namespace foretrain {
 
-/// A mapping of a document.
 struct DocumentMapping {
   const YamlNode& node;
   const std::string& path;

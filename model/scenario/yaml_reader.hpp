@@ -71,7 +71,6 @@ class Field {
   [[nodiscard]] std::optional<Field> find(std::string_view key) const;
   /// The same of a key that must be there. Throws ScenarioError.
   [[nodiscard]] Field at(std::string_view key, std::string_view expected = "a value for it") const;
-  /// A mapping with the keys of these tables and no others.
   template <std::same_as<keys::Mapping>... Tables>
   [[nodiscard]] MappingReader mapping(const Tables&... tables) const;
   /// A mapping with this table's keys and those of the variants that its deciding key chooses; `word`: where it is left
@@ -170,7 +169,7 @@ class MappingReader {
   void refuse(std::initializer_list<std::string_view> keys, std::string_view got, std::string_view expected) const;
 
  private:
-  /// What `read` makes of a key's value, or the fallback where the key is not stated.
+  /// Returns `read` of a key's value, or the fallback if the key is missing.
   template <typename T, typename Read>
   T value_or(std::string_view key, T fallback, const Read& read) const {
     const std::optional<Field> value = find(key);

@@ -32,7 +32,6 @@ class TaskBlocks {
   /// One block for each launch of the task's plan.
   [[nodiscard]] std::vector<Block> launch_blocks(const ScenarioTask& task, const LaunchPlan& plan) const;
   [[nodiscard]] ExecutionMode mode_of(const ScenarioTask& task) const;
-  /// What the task copies.
   [[nodiscard]] Block copy_block(const ScenarioTask& task) const;
   /// The host thread waits until the copy of its task is done.
   [[nodiscard]] bool host_waits_for(const ScenarioTask& task) const;

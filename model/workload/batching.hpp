@@ -33,7 +33,6 @@ struct DataShape {
   bool operator==(const DataShape&) const = default;
 };
 
-/// One kind of sample.
 struct Sample {
   double tokens = 0.0;  ///< visual ones included, cut at the limit
   double images = 0.0;

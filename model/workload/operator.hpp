@@ -119,7 +119,7 @@ struct MemoryAccess {
   Bytes working_set = Bytes(4.0);
 
   [[nodiscard]] Flops operations() const { return Flops(0.0); }
-  /// What the caches kept is not read again.
+  /// Data in caches is not read again.
   [[nodiscard]] Bytes traffic(Bytes /*element*/) const { return std::min(reads * element, working_set); }
   [[nodiscard]] Bytes result(Bytes /*element*/) const { return Bytes(0.0); }
   bool operator==(const MemoryAccess&) const = default;
@@ -171,7 +171,6 @@ struct Operator {
   bool operator==(const Operator&) const = default;
 };
 
-/// `op` in that role.
 inline Operator in_role(OperatorRole role, Operator op) {
   op.role = role;
   return op;

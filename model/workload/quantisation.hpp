@@ -28,15 +28,14 @@ struct FrozenWeights {
   Format weights = Format::none;
   bool doubly = true;
   [[nodiscard]] bool any() const { return weights != Format::none; }
-  /// Of one number.
   [[nodiscard]] Bytes size() const;
   bool operator==(const FrozenWeights&) const = default;
 };
 
-/// What a linear layer's products read; `gradient`: that of its result.
+/// Operand of a linear layer's GEMMs; `gradient`: that of its result.
 enum class Operand { input, gradient, weight };
 
-/// What makes a bf16 operand ready for products.
+/// Kernels that quantise a bf16 operand for GEMMs.
 struct Quantisation {
   double read = 0.0, written = 0.0;  ///< bytes for each element
   int kernels = 0;                   ///< 0: no kernel of its own

@@ -1,5 +1,5 @@
 // What a trainer's code does in every layer. Each member is a setting of trainers, a key of workload.train;
-// scenarios/trainers says what each trainer does, and from where that is known.
+// scenarios/frameworks says what each trainer does, and from where that is known.
 #pragma once
 
 #include <initializer_list>
@@ -31,7 +31,6 @@ enum class MemoryFormat { nchw, nhwc };
 /// norm with the activation and the residual sum behind it.
 enum class Fusion { norm, softmax, activation, bias_dropout_add, rotary, cross_entropy, optimizer };
 
-/// A set of them.
 class Fusions {
  public:
   constexpr Fusions(std::initializer_list<Fusion> all = {}) {
@@ -86,7 +85,6 @@ struct TrainerCode {
   Loss loss;
   bool inplace_cross_entropy = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 
-  /// Of a transformer's layers.
   [[nodiscard]] bool fuses(Fusion one) const { return kernels == KernelSet::fused || fusions.has(one); }
   /// Fused modules cast operands themselves (Transformer Engine); plain code has the framework cast them.
   [[nodiscard]] bool casts_in_modules(Precision p) const { return kernels == KernelSet::fused && casts_operands(p); }

@@ -42,8 +42,7 @@ double latent_attention(const TransformerConfig& c) {
   return queries + keys + latent * heads * number(c.head_dim + c.v_head_dim) + heads * number(c.v_head_dim) * h;
 }
 
-// Of the distance between two tokens, each with a bias for every head and stack (T5Config:
-// relative_attention_num_buckets).
+// Buckets of token distances, each with a bias for every head and stack (T5Config: relative_attention_num_buckets).
 constexpr double distance_buckets = 32.0;
 
 /// In and out, the convolution, a rate of decay, a step's bias and a skip for each head, and the gated norm's scale;

@@ -51,7 +51,6 @@ CLI::Option* add_word(CLI::App& command, const std::string& name, Target& value,
   const auto take = [&value](std::size_t place) { value = static_cast<Enum>(place); };
   return add_choice(command, name, {names_of<Enum>.begin(), names_of<Enum>.end()}, take, what);
 }
-/// An option whose value is a number from `least` to `most`.
 template <typename Number>
 CLI::Option* add_number(CLI::App& command, const std::string& name, Number& value, int least, int most,
                         const std::string& what) {
@@ -83,7 +82,6 @@ std::vector<Case> with_overrides(std::vector<Case> rows, const std::vector<std::
 CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variations, const std::string& what);
 /// -o, where a picture goes; anything but .svg, .png and .pdf is refused.
 CLI::Option* add_picture(CLI::App& command, const std::string& name, std::string& path, const std::string& what);
-/// Writes the picture there.
 void write_picture(const std::string& path, const Figure& figure);
 /// A file that is not there yet; "" is stdout. Throws UsageError where it is.
 void write_new_file(const std::string& path, const std::string& text);
@@ -102,7 +100,6 @@ void warn(std::string_view text);
 class Progress {
  public:
   explicit Progress(std::size_t total, std::string what = "predictions");
-  /// One more is done.
   void advance() { advance_to(done_ + 1, total_); }
   /// So many of so many are done.
   void advance_to(std::size_t done, std::size_t total);
@@ -131,7 +128,6 @@ std::vector<std::string> planned_overrides(const std::string& file, std::vector<
 /// per row, and they would be nine tenths of what workers send. Throws as scenario_of and predict do.
 Result predict_row(const Case& row, Fidelity fidelity);
 
-/// predict_all with progress.
 std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor);
 /// predict_row of each.
 std::vector<Outcome> predict_cases(const std::vector<Case>& cases, Fidelity fidelity, int jobs);

@@ -55,7 +55,6 @@ std::optional<std::vector<std::string>> on_gpus(const Scenario& scenario, int gp
                                   fmt::format("workload.train.global_batch={}", batch_on(scenario, gpus))};
 }
 
-/// One point of the figure.
 struct Prediction {
   std::size_t file, algorithm, gpus;
   std::vector<std::string> overrides;

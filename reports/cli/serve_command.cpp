@@ -43,16 +43,15 @@ struct ServeOptions {
 
 // ---- the process that answers
 
-/// What a scenario without a file is called where a file is named.
+/// Name of a scenario without a file.
 constexpr const char* unnamed = "scenario.yaml";
 
-/// What is to be predicted.
 struct Question {
   std::string scenario, fidelity;  ///< a name or a text; no fidelity: flows
   std::vector<std::string> set;
   bool is_text = false;
 
-  /// What is said first counts, but for settings, which add up.
+  /// The first value counts; settings add up.
   void take(const std::string& key, const json& value) {
     if (key == "set" && value.is_array() && std::ranges::all_of(value, &json::is_string)) {
       set.insert(set.end(), value.begin(), value.end());
@@ -230,7 +229,7 @@ std::optional<std::string> token_of(const ServeOptions& options) {
                    ": a token is one word of at least 16 characters; openssl rand -hex 32 makes one");
 }
 
-/// What Ctrl-C and SIGTERM do: those who are being answered have a moment.
+/// Handles Ctrl-C and SIGTERM: running answers have a moment to finish.
 extern "C" void end_in_a_moment(int) {
   usleep(300'000);
   _exit(ExitStatus::success);

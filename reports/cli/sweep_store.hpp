@@ -1,5 +1,5 @@
-// The rows of a sweep in an SQLite database, keyed by their number: finished ones as they come in, so that an
-// interrupted sweep goes on where it stopped, and so that shards of a sweep can be put together.
+// The rows of a sweep in an SQLite database, keyed by their number. Rows are stored as they finish, so that an
+// interrupted sweep continues and shards of a sweep can be merged.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -15,7 +15,6 @@
 
 namespace foretrain {
 
-/// What a store belongs to.
 struct SweepIdentity {
   std::uint64_t fingerprint = 0;  ///< of everything that decides a cell
   std::size_t rows = 0;           ///< of all shards together
@@ -47,9 +46,9 @@ class SweepStore {
   /// Everything that was added is on its way to the disk.
   void commit();
   [[nodiscard]] SQLite::Database& database() { return database_; }
-  /// What the database refused, as the user's mistake. Throws UsageError.
+  /// Reports an error of the database as a UsageError.
   [[noreturn]] void refuse(const SQLite::Exception& error) const;
-  /// What the work comes to; refuse() for what the database refuses of it.
+  /// Returns the result of the work; calls refuse() for errors of the database.
   template <typename Work>
   auto guarded(const Work& work) const {
     try {

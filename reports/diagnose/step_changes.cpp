@@ -9,7 +9,6 @@ namespace foretrain {
 
 namespace {
 
-/// Whether each of these overrides is of a key of the others.
 bool has_keys_of(const std::vector<std::string>& overrides, const std::vector<std::string>& others) {
   return std::ranges::all_of(overrides, [&](const std::string& one) {
     const std::string key = one.substr(0, one.find('=') + 1);

@@ -12,7 +12,6 @@
 
 namespace foretrain {
 
-/// What a resource is worth.
 struct Sensitivity {
   std::string resource;
   Seconds faster, slower;  ///< time with the resource `resource_scale` faster and slower
@@ -27,7 +26,7 @@ struct Finding {
   [[nodiscard]] bool yes() const { return share > limit; }
 };
 
-/// What is spent on one kind of work, or of waiting.
+/// Time of one kind of work or waiting.
 struct PathPart {
   std::string name;  ///< "compute", "gradient all-reduce", "waiting"
   Seconds time;

@@ -27,7 +27,6 @@ std::vector<TaskId> last_causes(const TaskGraph& graph, const Execution& executi
   return causes;
 }
 
-/// By task: what ran before it on its resource.
 std::vector<TaskId> before_on_resource(const TaskGraph& graph, const Execution& execution) {
   std::vector<TaskId> order(graph.tasks().size());
   std::iota(order.begin(), order.end(), 0);

@@ -13,7 +13,6 @@ namespace foretrain {
 
 namespace {
 
-/// Collects remedies as overrides.
 class Remedies {
  public:
   explicit Remedies(const Reload& reload) : reload_(reload) {}

@@ -11,7 +11,6 @@ namespace foretrain {
 /// that are no UTF-8 U+FFFD, as XML takes neither.
 std::string gnuplot_string(std::string_view text);
 
-/// What a picture's file is.
 enum class PictureFormat { svg, png, pdf };
 
 /// By the end of the file's name; nothing where that is none of them.

@@ -12,7 +12,7 @@ namespace {
 /// Half the size of a dot, and half of what lies between two boxes along a line, in pixels.
 constexpr double half_dot = 5.0, half_step = 3.0, half_line = 6.0;
 
-/// Of a text, left of its place.
+/// Share of a text that lies left of its position.
 double share_before(Pin pin) { return pin == Pin::left ? 0.0 : pin == Pin::middle ? 0.5 : 1.0; }
 
 bool meet(const Box& a, const Box& b) {
@@ -34,7 +34,6 @@ void add_line(std::vector<Box>& taken, Point from, Point to) {
   }
 }
 
-/// What labels may not cover.
 std::vector<Box> obstacles(const Panel& panel) {
   std::vector<Box> taken;
   for (const Series& series : panel.series) {

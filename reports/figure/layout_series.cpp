@@ -9,7 +9,6 @@ namespace foretrain {
 
 namespace {
 
-/// Of each colour of the palette.
 struct Look {
   Dot dot;
   std::string_view dash;  ///< lengths of strokes and gaps; empty: solid
@@ -22,7 +21,7 @@ constexpr std::array<Look, palette.size()> looks = {{{Dot::circle, ""},
                                                      {Dot::ring, "(20,5)"},
                                                      {Dot::frame, "(8,3,3,3,3,3)"}}};
 
-/// That of the palette's first colour where the colour is none of it.
+/// The look of a colour; of colours outside the palette, that of its first.
 const Look& look_of(const Series& series) {
   const auto* const found = std::ranges::find(palette, series.colour);
   return looks.at(found == palette.end() ? 0 : static_cast<std::size_t>(found - palette.begin()));

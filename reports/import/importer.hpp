@@ -23,7 +23,6 @@ struct ImportInput {
   Fidelity fidelity = Fidelity::flows;
 };
 
-/// A kind of file.
 struct Importer {
   std::string_view word, reads, becomes;
   std::string (*read)(const ImportInput& input);

@@ -7,7 +7,6 @@
 
 namespace foretrain {
 
-/// Of a collective's kernel.
 struct CollectiveArguments {
   std::string name, group, group_ranks;  ///< "allreduce"; the process group; its ranks as "[0, 8]", or empty
   double bytes = 0.0;                    ///< as nccl-tests counts them; 0: not known

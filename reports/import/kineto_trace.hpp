@@ -32,7 +32,6 @@ constexpr bool is_communication(KernelKind kind) {
   return kind >= KernelKind::all_reduce && kind <= KernelKind::communication;
 }
 
-/// Of one step.
 struct TracedKernels {
   Seconds time;
   double count = 0;

@@ -20,7 +20,6 @@ namespace foretrain {
 
 namespace {
 
-/// A line of the table.
 struct Measured {
   double bytes = 0.0, microseconds = 0.0, algorithm_bandwidth = 0.0, bus_bandwidth = 0.0;
   std::string reduction, root;
@@ -28,7 +27,7 @@ struct Measured {
   SourcePosition where;
 };
 
-/// What the lines that begin with "#" tell.
+/// Values of lines that begin with "#".
 struct Surroundings {
   std::map<std::string, int> ranks_on;  ///< by host
   std::string gpu;                      ///< "NVIDIA H100 80GB HBM3"

@@ -17,7 +17,7 @@ namespace foretrain {
 /// Throws ScenarioError at the setting.
 [[noreturn]] void fail(const ForeignSetting& setting, std::string got, std::string expected);
 
-/// Of one key the last setting counts, as on command lines. A caller that asks for a setting has understood it.
+/// The last setting of a key counts, as on command lines. A caller that asks for a setting has understood it.
 class Settings {
  public:
   explicit Settings(std::vector<ForeignSetting> all) : all_(std::move(all)), understood_(all_.size(), false) {}
@@ -33,7 +33,7 @@ class Settings {
   std::optional<std::int64_t> whole(std::string_view key, std::int64_t least = 1, std::int64_t most = 1'000'000'000);
   /// Every key that begins so is understood.
   void ignore(std::string_view beginning);
-  /// What says nothing about time or memory, by the tool's lines of settings.def.
+  /// Ignores settings without effect on time or memory, by the tool's lines of settings.def.
   void ignore_without_time(std::string_view tool);
   [[nodiscard]] bool any_understood() const;
   /// Puts those that nobody asked for among what is not understood.
@@ -71,14 +71,14 @@ std::optional<std::string> whole_number(const ForeignSetting& setting, const Val
 /// Nothing for 0.
 std::optional<std::string> positive_number(const ForeignSetting& setting, const ValueWords& words = {});
 std::optional<std::string> true_or_false(const ForeignSetting& setting, const ValueWords& words = {});
-/// Of a limit that zero turns off: true or false. Nothing for a variable that the file does not set.
+/// Whether a limit, which zero turns off, is on: true or false. Nothing for a variable that the file does not set.
 std::optional<std::string> whether_above_zero(const ForeignSetting& setting, const ValueWords& words = {});
 std::optional<std::string> as_written(const ForeignSetting& setting, const ValueWords& words = {});
 /// A positive number of elements in fp32.
 std::optional<std::string> bytes_of_elements(const ForeignSetting& setting, const ValueWords& words = {});
 /// The text where the setting is true, else nothing.
 std::optional<std::string> where_true(const ForeignSetting& setting, const ValueWords& words);
-/// Of "theirs=ours same …" the word for the value, whatever its case.
+/// Word for the value in "theirs=ours same …", in any case.
 std::optional<std::string> in_our_words(const ForeignSetting& setting, const ValueWords& words);
 
 /// Every scalar below a node as a setting; items of lists of mappings are "key[0]", lists of scalars "[a, b]".
@@ -103,7 +103,6 @@ std::int64_t set_cluster(Draft& draft, const TrainingSize& size);
 void set_batch_of_rank(Draft& draft, std::int64_t samples, const ForeignSetting& says);
 /// The number that a key of the draft has; 1 where it has none.
 std::int64_t number_of(const Draft& draft, std::string_view key);
-/// Assumes a model where the draft has none.
 void assume_model(Draft& draft);
 /// What is offloaded, by the keys that state where the optimizer's states and the parameters are: cpu, nvme or none.
 void set_offload(Settings& settings, Draft& draft, const std::string& optimizer, const std::string& parameters);

@@ -33,13 +33,12 @@ struct Comparison {
   [[nodiscard]] double error() const { return (is_rate(quantity) ? measured / predicted : predicted / measured) - 1.0; }
 };
 
-/// A case without a prediction.
 struct FailedCase {
   std::string name;
   std::string why;
 };
 
-/// What a list of errors says; fractions, not percent. All zero when n is zero.
+/// Statistics of errors as fractions, not percent. All zero when n is zero.
 struct ErrorStatistics {
   int n = 0;
   double mape = 0.0;                              ///< mean of the absolute errors

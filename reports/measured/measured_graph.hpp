@@ -63,8 +63,7 @@ std::vector<MeasuredGraph> read_measured_graphs(const std::string& folder);
 /// note says that it has changed.
 void predict_again(MeasuredGraph& measured, const replay::Graph& graph);
 
-/// Those that the prediction misses by most time, at most `count` of them; of blocks of several operators the
-/// operators.
+/// At most `count` tasks with the largest errors in time; operators instead of blocks of several.
 std::vector<TaskError> worst_tasks(const MeasuredGraph& graph, std::size_t count);
 
 /// A table: predicted, measured, spread, error; then the worst-predicted tasks of each, and what could not be run.

@@ -15,12 +15,10 @@ PageJson figure_json(const Figure& figure);
 Figure scaling_figure(const ScalingPart& scaling);
 /// Their time over that of rings; without a panel where one of the two is missing.
 Figure servers_figure(const CurveChart& steps);
-/// Of an answer in JSON what is drawn of it, by name.
 PageJson result_figures(const PageJson& result);
 PageJson explanation_figures(const PageJson& explanation);
 PageJson memory_figures(const PageJson& memory);
 PageJson accuracy_figure(const PageJson& accuracy);
-/// Fine enough to be zoomed.
 Figure timeline_figure(const Result& result);
 PageJson links_json(const LinkUses& uses);
 /// What does not vary, and a column for each key that does: its texts, and its numbers in base units where all are

@@ -127,7 +127,6 @@ class TreeText {
     return {std::min(part(link.a).kind, part(link.b).kind), std::max(part(link.a).kind, part(link.b).kind)};
   }
 
-  /// Of one kind of wires between parts of the same kinds.
   void add_links(const std::vector<WiringTree::Link>& links) {
     std::vector<int> ends;
     for (const WiringTree::Link& link : links) {

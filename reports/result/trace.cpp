@@ -12,7 +12,6 @@ namespace foretrain {
 
 namespace {
 
-/// Text as a JSON string.
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 std::string microseconds(Seconds time) { return fmt::format("{:.3f}", time.value() * 1e6); }

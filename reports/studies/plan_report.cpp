@@ -20,7 +20,7 @@ std::string memory_missing(const MemoryFootprint& memory) {
   return fmt::format("does not fit the host's memory by {}", format_bytes(memory.host - memory.host_capacity));
 }
 
-/// What of its communication is exposed most beyond the best plan's.
+/// Communication with the largest additional exposure over the best plan.
 std::string worst_communication(const TrainResult& plan, const TrainResult& best) {
   std::string worst;
   Seconds most;
@@ -74,12 +74,12 @@ bool dominates(const std::array<double, Figures>& a, const std::array<double, Fi
   return a != b && std::ranges::equal(a, b, std::ranges::less_equal());
 }
 
-/// What plans are compared with each other by.
+/// Values by which plans are compared.
 std::array<double, 3> figures_of(const RankedPlan& plan) {
   return {plan.train().step_time.value(), plan.train().memory.total().value(), plan.usd};
 }
 
-/// Of the whole training where its length is stated, else of a step: what it costs, and how long it takes.
+/// Cost and time of the whole training if its length is stated, else of a step.
 std::array<double, 2> usd_and_time(const RankedPlan& plan) {
   const TrainResult& train = plan.train();
   return {train.cost_usd.value_or(plan.usd), train.time_to_train.value_or(train.step_time).value()};
@@ -103,8 +103,7 @@ std::vector<std::uint64_t> parts_of(const RankedPlan& plan) {
           hash_of(point.recompute, point.offload)};
 }
 
-/// Of plans on the best one's machines of which hardly more is expected, the simplest comes first. Whether there was
-/// one.
+/// Moves the simplest of nearly equal plans on the best plan's machines to the front. Returns whether there was one.
 bool prefer_simple(std::vector<RankedPlan>& plans) {
   const RankedPlan& best = plans.front();
   const auto is_as_good = [&](const RankedPlan& plan) {

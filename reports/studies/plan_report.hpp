@@ -16,7 +16,6 @@
 
 namespace foretrain {
 
-/// A plan that was predicted.
 struct RankedPlan {
   PlanPoint point;
   std::string machines = {};           ///< "32 nodes" where several are compared, else empty
@@ -29,7 +28,7 @@ struct RankedPlan {
   double usd = 0.0, joules = 0.0;  ///< of a step; 0 where there is no price
   double excess = 0.0;             ///< over the limits (plan_limits.hpp)
   std::optional<PlanOdds> odds;    ///< of those that have a chance
-  /// That it needs more memory than there is, where the stack's runs say how far memory is off.
+  /// Probability that memory is exceeded, if the profile's runs state memory errors.
   double chance_of_shortage = 0.0;
   /// Beyond the runs that the stack was learned from: how many times as long a step takes where the network keeps a
   /// standard deviation less of its rate than their scaling says.
@@ -39,8 +38,7 @@ struct RankedPlan {
   std::string why;              ///< it is no better than the first; empty for the first
 
   [[nodiscard]] const TrainResult& train() const { return *result.train(); }
-  /// Of the objective: its mean where the plan was drawn, of steps that are short of memory as likely as they are, and
-  /// with caution.
+  /// Mean of the objective over the draws, with the probability of steps short of memory and with caution.
   [[nodiscard]] double expected() const {
     return (odds ? odds->expected : value) * expected_slowdown(chance_of_shortage) * caution;
   }

@@ -49,7 +49,6 @@ MapAxis axis_of(const std::string& key, std::vector<std::string>& values) {
   return axis;
 }
 
-/// One prediction of the sweep.
 struct MapRow {
   std::string x, y, panel, algorithm, servers, placement;
   Seconds time;
@@ -65,7 +64,7 @@ std::optional<Seconds> predicted_time(const CsvTable& table, const CsvRow& row) 
   return std::nullopt;
 }
 
-/// Those that are empty as the map of all-reduces has them; panels may stay empty: one panel.
+/// Fills empty keys with those of the all-reduce map; without a panel key there is one panel.
 MapKeys chosen_keys(const CsvTable& table, MapKeys keys) {
   constexpr const char* ranks = "workload.collective.ranks";
   if (keys.x.empty()) keys.x = "cluster.network.nic_bandwidth";

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails where a page uses a retired word, and says which term replaces it. Pages include the lists of commands and keys, so
-that help texts and descriptions of keys are covered. Fails as well where too many sentences are longer than 30 words.
+"""Fails where a page or a comment uses a retired word, and says which term replaces it. Fails as well
+where more than 2 % of the sentences of pages, or of comments, have more than 30 words.
 
 check_words.py FILE…"""
 
@@ -40,6 +40,16 @@ RETIRED = {
 MOST_WORDS, MOST_LONG = 30, 0.02
 
 
+def comments(source: str) -> str:
+    """A line for each of the source; comments behind code end in a full stop."""
+    lines = []
+    for line in source.splitlines():
+        own = re.match(r"\s*///?<? ?(.*)", line)
+        behind = re.search(r"\s//+<? (.*)", line)
+        lines.append(own[1] if own else behind[1] + ". " if behind else "")
+    return "\n".join(lines)
+
+
 def sentences(page: str) -> list[str]:
     """Of paragraphs and lists, not of tables and code."""
     text = re.sub(r"^```.*?^```|^\|.*?$", "\n\n", page, flags=re.DOTALL | re.MULTILINE)
@@ -52,25 +62,30 @@ def word_count(sentence: str) -> int:
     return len(re.findall(r"[^\W\d_][\w'’-]*", re.sub(r"`[^`]*`|\([^)]*\)|https?\S+", "x", sentence)))
 
 
-def too_long(pages: list[str]) -> bool:
+def too_long(what: str, pages: list[str]) -> bool:
     all_sentences = [one for page in pages for one in sentences(page)]
     long = [one for one in all_sentences if word_count(one) > MOST_WORDS]
     if len(long) <= MOST_LONG * len(all_sentences):
         return False
-    print(f"{len(long)} of {len(all_sentences)} sentences have more than {MOST_WORDS} words:", *long, sep="\n  ")
+    print(f"{len(long)} of {len(all_sentences)} sentences of {what} have more than {MOST_WORDS} words:", *long, sep="\n  ")
     return True
 
 
 def main(files: list[str]) -> int:
     found = 0
-    for name in files:
-        for number, line in enumerate(pathlib.Path(name).read_text(encoding="utf-8").splitlines(), 1):
+    read = {name: pathlib.Path(name).read_text(encoding="utf-8") for name in files}
+    pages = {name: text for name, text in read.items() if name.endswith(".md")}
+    sources = {name: text for name, text in read.items() if name not in pages}
+    remarks = {name: comments(text) for name, text in sources.items()}
+    for name, text in {**pages, **remarks}.items():
+        for number, line in enumerate(text.splitlines(), 1):
             for pattern, term in RETIRED.items():
                 for match in re.finditer(pattern, line, re.IGNORECASE):
                     print(f"{name}:{number}: “{match.group()}”; say: {term}")
                     found += 1
-    pages = [pathlib.Path(name).read_text(encoding="utf-8") for name in files]
-    return 1 if too_long(pages) or found else 0
+    long_pages = too_long("pages", list(pages.values()))
+    long_comments = too_long("comments", list(remarks.values()))
+    return 1 if found or long_pages or long_comments else 0
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@
 namespace foretrain {
 namespace {
 
-/// Which energies rows speak of.
 std::set<std::pair<std::size_t, bool>> energies_of(const std::vector<FitRow>& rows) {
   std::set<std::pair<std::size_t, bool>> energies;
   for (const FitRow& row : rows) energies.insert(row.energy);

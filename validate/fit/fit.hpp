@@ -24,7 +24,6 @@ std::vector<FitRow> fit_rows(const std::vector<Case>& cases);
 /// tensor cores. Names of calibration_rows().
 std::vector<std::string> default_fit_constants(const std::vector<FitRow>& rows);
 
-/// Errors of a calibration.
 std::vector<PointErrors> errors_of(const std::vector<FitRow>& rows, const Calibration& calibration);
 
 struct FitResult {

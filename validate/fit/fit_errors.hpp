@@ -10,7 +10,6 @@
 
 namespace foretrain {
 
-/// One point beside its prediction.
 struct PointPair {
   std::string name, group;
   std::string family;  ///< of the operator; of `foretrain fit` the GPU
@@ -30,7 +29,7 @@ struct PointErrors {
 /// In the order of the groups' first points.
 std::vector<PointErrors> errors_of(const std::vector<PointPair>& pairs);
 
-/// Of all points of the groups that are wanted: their number and MAPE, 0 where there are none.
+/// Number and MAPE of all points of the wanted groups; 0 where there are none.
 PointErrors together(const std::vector<PointErrors>& errors, const std::function<bool(const PointErrors&)>& wanted);
 
 /// By family; of points held out where there are enough of them, else of all.
@@ -38,7 +37,7 @@ std::map<std::string, double> spreads_of(const std::vector<PointPair>& pairs);
 
 /// What a calibration is meant to reach.
 struct AccuracyBar {
-  std::string name;       ///< "matrix products"
+  std::string name;       ///< "GEMMs"
   double limit = 0.0;     ///< MAPE
   int points = 0;         ///< 0: nothing of this was measured
   bool held_out = false;  ///< false: none was held out, and the points are those that were fitted
@@ -48,7 +47,7 @@ struct AccuracyBar {
 };
 std::vector<AccuracyBar> bars_of(const std::vector<PointErrors>& errors);
 
-/// Of a normal distribution, over the quantile of 80 % of its distances from zero.
+/// Standard deviation of a normal distribution over the 80 % quantile of its distances from zero.
 inline constexpr double four_of_five = 1.2816;
 
 }  // namespace foretrain

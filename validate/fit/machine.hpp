@@ -35,7 +35,6 @@ struct MeasuredGpu {
   [[nodiscard]] std::optional<BytesPerSecond> peak_bandwidth() const;
 };
 
-/// How one GPU reaches another.
 struct MeasuredLink {
   int from = 0, to = 0;
   int nvlinks = 0;  ///< straight, or those that both ends have where all lead to switches

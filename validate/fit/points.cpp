@@ -64,7 +64,6 @@ void strip(Scenario& scenario) {
 
 using Keys = std::map<std::string, std::string>;
 
-/// One task alone.
 Keys copy_task(const std::string& queue, const std::string& from, const std::string& to, const RawPoint& raw) {
   return {{"workload.tasks",
            fmt::format("[{{ id: copy, on: \"{}\", run: {{ copy: {{ from: {}, to: {}, size: {} B }} }} }}]", queue, from,

@@ -98,7 +98,6 @@ Record kernel_record(const json& work, const std::string& graph) {
   return record;
 }
 
-/// Of a graph that could not be run.
 Record whole_record(const json& document, const std::string& graph) {
   Record record;
   record.suite = replay_suite;

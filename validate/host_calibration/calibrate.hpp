@@ -38,14 +38,13 @@ struct BenchmarkRow {
   std::optional<double> predicted = std::nullopt;
   std::vector<double> values = {};  ///< the samples in order; of more than kept_samples as many, evenly spread
 
-  /// What a prediction is compared with: of memory the best sample, since other programs on a shared
-  /// machine can only slow a walk down, and the prediction is that of an idle machine; of disks and loaders the median.
+  /// The measurement to compare with. For memory it is the best sample, since other programs only slow a walk down and
+  /// the prediction is for an idle machine. For disks and loaders it is the median.
   [[nodiscard]] double reference() const;
   /// Predicted over reference(), less one.
   [[nodiscard]] std::optional<double> error() const;
 };
 
-/// What every benchmark is told.
 struct CalibrationSettings {
   bool quick = false;
   std::string directory;  ///< where the disk is measured
@@ -72,7 +71,6 @@ struct HostBenchmark {
 #define PART(name) std::vector<HostBenchmark> name##_benchmarks();
 #include "validate/host_calibration/parts.def"
 
-/// The table of all benchmarks.
 const std::vector<HostBenchmark>& host_benchmarks();
 /// Nothing for a name that no benchmark has.
 const HostBenchmark* find_benchmark(std::string_view name);

@@ -1,5 +1,5 @@
-// Hosts that are network namespaces of this machine: one card each, all cards on one switch or on leaves below
-// a spine, both directions of every card and cable held to a rate by token buckets (hosts.sh).
+// Hosts that are network namespaces of this machine, with one card each, on one switch or on leaves below a spine.
+// Token buckets limit both directions of every card and cable (hosts.sh).
 #pragma once
 
 #include <string>
@@ -30,7 +30,6 @@ std::string host_address(int host);
 /// kernel without bridges or token buckets. Tries it out.
 std::string why_no_namespaces();
 
-/// The text of hosts.sh.
 std::string_view hosts_script();
 
 /// Makes the namespaces, and takes them away again on every way out: destructor, exception, SIGINT and SIGTERM (as long

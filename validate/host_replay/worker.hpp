@@ -33,7 +33,6 @@ class ProcessBarrier {
   Shared& shared_;
 };
 
-/// What one process measured.
 struct WorkerTimes {
   std::vector<double> seconds;  ///< of each repetition
   double busy = 0.0;            ///< share of all processors' time that was not idle; process 0 only

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t added_at_once = std::size_t{256} << 10U;  // received, then added, while it is in the cache
 
-/// A message on its way.
 struct Moving {
   char* memory = nullptr;
   std::size_t bytes = 0;

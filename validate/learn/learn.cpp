@@ -145,7 +145,6 @@ class Learner {
   [[nodiscard]] std::vector<RunResidual> residuals_at(const StackSetting& setting) const {
     return residuals([&](std::size_t) -> const StackSetting& { return setting; });
   }
-  /// Of each measured number.
   [[nodiscard]] std::vector<double> left_at(const StackSetting& setting) const {
     const std::vector<std::size_t> runs = counted_runs();
     const std::vector<RunResidual> all = residuals_at(setting);
@@ -195,7 +194,7 @@ class Learner {
     return sum + 0.5 * as_vector(at).dot(prior_ * as_vector(at));
   }
 
-  /// Of each measured number in least squares: none where it does not count.
+  /// Weight of each measured number in least squares; 0 where it does not count.
   VectorXd weights(const VectorXd& left, const Counts& counts) const {
     VectorXd result = VectorXd::Zero(left.size());
     for (Eigen::Index m = 0; m < left.size(); ++m) {

@@ -18,7 +18,6 @@ struct RunResidual {
   double filled = 0.0;
 };
 
-/// A run under a setting.
 struct RunAt {
   std::size_t run = 0;
   StackSetting setting;
@@ -43,9 +42,9 @@ struct LearnedParameter {
   bool determined = false;
 };
 
-/// Mean and median of |predicted / measured − 1| of steps; of memory where it was measured. Of runs that a decision is
-/// between: which share of the pairs measured more than 5 % apart is predicted in their order, and by how much the run
-/// predicted best takes longer than the best one, the mean over decisions.
+/// Mean and median of |predicted / measured − 1| of steps; of memory where it was measured. Of runs that are choices
+/// for one decision: the share of pairs measured more than 5 % apart that is ranked as measured, and the mean excess of
+/// the predicted best over the measured best.
 struct LearnedErrors {
   double mean = 0.0, median = 0.0;
   std::optional<double> memory = std::nullopt, pairs = std::nullopt, regret = std::nullopt;

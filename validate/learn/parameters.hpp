@@ -60,7 +60,6 @@ Eigen::MatrixXd prior_precision(const std::vector<StackParameter>& parameters);
 
 /// The scenario with one setting at a value, as StackParameter::value() has it.
 Scenario with_setting(Scenario scenario, const StackParameter& parameter, double value);
-/// The scenario run by the stack at the setting.
 Scenario of_stack(Scenario scenario, const std::vector<StackParameter>& parameters, const StackSetting& setting);
 
 }  // namespace foretrain

@@ -22,7 +22,6 @@ const ConstantRow& known_constant(const std::string& name, const SourcePosition&
                       did_you_mean(nearest_constant(name), "a constant of the base calibration"));
 }
 
-/// The rows of all constants that are stated.
 std::vector<const ConstantRow*> stated_rows(const Field& constants) {
   constants.fail_if(!constants.is_mapping(), "constants are no mapping", "{ matmul.tensor_efficiency: { … }, … }");
   std::vector<const ConstantRow*> rows;
@@ -80,7 +79,7 @@ FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<
   return result;
 }
 
-/// What does not carry over returns to the base.
+/// Resets constants that do not carry over to the base.
 void return_to_base(Calibration& calibration, bool same_generation) {
   CalibratedGpu& machine = *calibration.calibrated;
   const Field name(yaml_scalar(machine.base, {machine.file, 0, 0}), "base");

@@ -37,14 +37,12 @@ std::vector<MachineKind> kinds_in(const Field& cluster_field, const Cluster& clu
   return kinds;
 }
 
-/// Of a machine, for its GPUs' boards.
 double board_watts(const MachineKind& kind) { return kind.of.node.gpu.board_power_watts * kind.of.node.gpus; }
 
 bool is_word(const std::string& text) {
   return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
 }
 
-/// What an hour of the machine costs, by purchase.
 double listed_price(const Field& machine, const Field& purchase, std::vector<Constant>& constants) {
   if (!machine.is_scalar()) machine.fail("a machine without a name", "a price in USD/GPU/hour");
   const YamlNode& table = hardware_table("prices.yaml").find("prices")->value;
@@ -67,7 +65,7 @@ double usual_figure(const char* key, std::vector<Constant>& constants) {
   return value;
 }
 
-/// What of a machine's electricity goes elsewhere than into its GPUs' boards.
+/// Power of a machine besides its GPU boards.
 double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
   const double boards = board_watts(kind);
   const MappingReader table = Field(hardware_table("energy.yaml"), "").mapping(keys::energy_file);

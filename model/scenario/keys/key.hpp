@@ -37,7 +37,7 @@ namespace foretrain::keys {
 
 struct Mapping;
 
-/// What decides whether a key means something.
+/// Values that decide whether a key has an effect.
 struct Situation {
   const Cluster& cluster;
   const Plan& plan;
@@ -51,7 +51,7 @@ struct Ignored {
   bool (*in)(const Situation& one);
 };
 
-/// What frameworks decide where a key is left out.
+/// A key that frameworks set if it is left out.
 struct FrameworkSetting {
   bool (*means_something)(const Situation& one);
   bool asked_of_all = false;  ///< all plans have the setting, although it means nothing to some
@@ -105,13 +105,12 @@ struct Record {
   const void* type = nullptr;  ///< type_of_record
 };
 
-/// The member of a record that a key fills.
 struct Member {
   const void* record = nullptr;  ///< type_of_record; null: what the key means is its reader's to say
   /// The value, or one of a list's, of which `item` is the place. Throws UnitError for what the key may not be.
   void (*set)(void* record, std::string_view text, const Key& key, std::size_t item) = nullptr;
   Record (*part)(void* record) = nullptr;  ///< what a mapping as the value fills
-  /// What a record has, or a new one where it is null; empty where nothing holds.
+  /// Value in a record, or in a new one if null; empty if there is none.
   std::string (*written)(const void* record, const Key& key) = nullptr;
 };
 
@@ -119,7 +118,6 @@ struct Member {
 template <typename Record>
 inline constexpr char type_of_record = 0;
 
-/// A key of a mapping.
 struct Key {
   std::string_view name = {};
   Value value = {};
@@ -142,7 +140,6 @@ struct Variant {
   const Mapping* keys = nullptr;
 };
 
-/// The keys of a mapping.
 struct Mapping {
   std::string_view name;  ///< what people call the mapping
   std::span<const Key> keys;
@@ -176,7 +173,6 @@ struct Literal {
 template <Literal... word>
 inline constexpr std::array<std::string_view, sizeof...(word)> literals = {word.text...};
 }  // namespace detail
-/// One of these words.
 template <detail::Literal... word>
 inline constexpr Value one_of = words(detail::literals<word...>);
 /// A value of an enumeration, by its name.

@@ -41,7 +41,7 @@ extern const Mapping failures, stragglers, recovery, usual_recovery, price, offe
 extern const Mapping calibration, constant, measured_matmul, machine_calibration, fitted_constant, covariance,
     measured_gpu, trainer, framework_settings, framework_setting, condition, refusal, learned_cluster, learned;
 
-/// What keys of `sync` go together with that only parameter servers have.
+/// Condition of `sync` keys that only parameter servers have.
 inline constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
 
 /// Whether only parameter servers have this key of `sync`, or of a mapping in it.
@@ -52,7 +52,7 @@ bool has_no_servers(std::string_view word);
 /// The key of that name; a table that lacks it is an InternalError.
 const Key& key_of(const Mapping& mapping, std::string_view name);
 
-/// What the names of a catalogue stand for.
+/// Files behind the names of a catalogue.
 struct CatalogueRow {
   std::string_view noun;          ///< "machine"
   std::string_view word = {};     ///< what errors and aliases call its files: "node"
@@ -69,7 +69,6 @@ struct FrameworkKey {
 /// All of them, in the order of the tables; those on which others hang come first.
 const std::vector<FrameworkKey>& framework_keys();
 
-/// A kind of file, and the keys that it begins with.
 struct FileKind {
   std::string_view word;  ///< as `foretrain keys` calls it
   std::span<const Mapping* const> tables;

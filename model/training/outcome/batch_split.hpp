@@ -7,7 +7,6 @@
 
 namespace foretrain {
 
-/// Replicas on nodes of one kind.
 struct ReplicaKind {
   int group = 0;  ///< of the cluster's nodes
   int replicas = 0;

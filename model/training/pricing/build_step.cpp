@@ -34,9 +34,9 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
   return longest * (excess * step.micro_batches / ends);
 }
 
-/// Exchanges of tokens that blocks count as hidden behind another micro-batch's passes where there is none: in the
-/// first forward pass down the pipeline and the last backward pass up, and in all chunks of a micro-batch that is
-/// alone.
+/// Expert all-to-alls that blocks count as hidden behind another micro-batch's passes although there is none. That is
+/// so in the first forward pass down the pipeline, in the last backward pass up, and in all chunks of a single
+/// micro-batch.
 Seconds exchanges_alone(const Step& step, const Step::RankClass& rank_class, const Plan& plan) {
   Seconds longest, all;
   for (const Step::Chunk& chunk : rank_class.chunks) {
@@ -65,7 +65,6 @@ class RankClassBuilder {
     }
   }
 
-  /// All rank classes anew.
   void build(const RankClasses& classes) {
     step_.rank_classes.clear();
     step_.class_of_rank = classes.class_of_rank;
@@ -97,7 +96,7 @@ class RankClassBuilder {
   [[nodiscard]] TransferTable& transfers() { return transfers_; }
 
  private:
-  /// What layers and their synchronisation take on one kind of node.
+  /// Prices of layers and their synchronisation on one kind of node.
   struct Kind {
     Kind(const Scenario& of, const Model& model, RankClassBuilder& builder, Recipes recipes)
         : scenario(of), chunks(of, builder.train_, model, builder.topology_, recipes, builder.transfers_) {}

@@ -9,7 +9,6 @@ namespace foretrain {
 
 class GradientSync {
  public:
-  /// Whose gradients.
   struct Place {
     int stage = 0, rank_class = 0;
     double speed = 1.0;  ///< of the rank class's devices

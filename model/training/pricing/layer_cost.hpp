@@ -71,7 +71,6 @@ struct PricedLayer {
 /// Trainable tensors of a layer: its matrices, and a vector beside each (biases, scales of norms).
 int tensors_of(const Layer& layer);
 
-/// Prices layers of one plan.
 class LayerPricer {
  public:
   LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes = Recipes::none);
@@ -88,10 +87,10 @@ class LayerPricer {
                                    const TransferTable& transfers) const;
   /// Kernels of one list of operators on this device in the plan's execution mode, without overlap between them.
   [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const { return cost_of(ops).kernels; }
-  /// Of the operators that stream memory alone.
+  /// Time of the operators that only stream memory.
   [[nodiscard]] Seconds memory_bound(const std::vector<Operator>& ops) const;
   [[nodiscard]] Seconds dispatch(const std::vector<Operator>& ops) const { return cost_of(ops).dispatch; }
-  /// What kernels() prices; nothing where recipes are not kept, or there is nothing to do.
+  /// Recipe that kernels() prices; null if recipes are not kept, or without work.
   [[nodiscard]] RecipePointer recipe(const std::vector<Operator>& ops) const;
   /// Operators of the backward pass, those that run again before it included.
   [[nodiscard]] std::vector<Operator> backward_operators(const Layer& layer) const;
@@ -100,7 +99,7 @@ class LayerPricer {
  private:
   /// Whether collectives of tensor ranks are chunked behind products.
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
-  /// What a processor computes longer as it has waited for these.
+  /// Additional compute time of a CPU after it has waited for these.
   [[nodiscard]] Seconds cold_cache_penalty(const PassCalls& calls, double speed) const;
   [[nodiscard]] std::vector<Operator> gradient_sums(const Layer& layer) const;
   /// Copies of a sharded layer's weights before a pass.

@@ -30,7 +30,8 @@ BytesPerSecond host_bandwidth(const Scenario& scenario) {
   BytesPerSecond all = cpu.memory_bandwidth * efficiency;
   if (cpu.sockets > 1 && processes == 1) all = all / number(cpu.sockets);
   if (cpu.sockets == 2 && cpu.hierarchy && cpu.hierarchy->remote_bandwidth.value() > 0.0) {
-    // Of two processes' bytes half cross, a quarter each way; a process alone gets half of its own from over there.
+    // Half of two processes' bytes cross, a quarter each way; a single process reads half of its own from the other
+    // socket.
     all = std::min(all, cpu.hierarchy->remote_bandwidth * (processes == 1 ? 2.0 : 4.0));
   }
   const BytesPerSecond thread(scenario.calibration.host.thread_gbps * 1e9);
@@ -39,7 +40,7 @@ BytesPerSecond host_bandwidth(const Scenario& scenario) {
 
 namespace {
 
-/// Of a machine's disks, reading; writing is taken to be as fast.
+/// Read bandwidth of a node's disks; writing is assumed equal.
 BytesPerSecond disks_share(const Scenario& scenario) {
   return scenario.cluster.node.storage.read_bandwidth / number(scenario.cluster.gpus_per_node);
 }

@@ -15,16 +15,15 @@ class PassSteps {
   /// `scenario`: whose plan and training may change from one step to the next, but not where ranks lie.
   PassSteps(const Scenario& scenario, const Topology& topology);
 
-  /// The step of the scenario as it is now: a rank class for each stage but those inside that are as the one before,
-  /// its layers priced on the ranks of the first, their collectives by what no group of any stage takes less than: no
-  /// pass takes longer than in the step itself, and no update. `model`: the scenario's, the same object for the same
-  /// model.
+  /// The step of the scenario as it is now, with a lower bound of each pass and no update. Equal inner stages share a
+  /// rank class. Layers are priced on the ranks of the first; their collectives take the least time of any group of any
+  /// stage. `model`: the scenario's, the same object for the same model.
   [[nodiscard]] Step step(const Model& model);
   /// Kernels of all layers' passes, with a micro-batch.
   [[nodiscard]] Seconds kernels(const Model& model);
 
  private:
-  /// What decides the prices of layers and their collectives.
+  /// Values that determine the prices of layers and their collectives.
   struct Key {
     const Model* model = nullptr;
     Recompute recompute = Recompute::none;

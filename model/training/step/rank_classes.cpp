@@ -102,7 +102,6 @@ class ClusterGraph {
     LimitedPartition limited = limited_partition(graph_, Neighbours(graph_), ranks_, most_lanes);
     return limited.complete ? std::move(limited.class_of) : by_groups_alone(limited.class_of);
   }
-  /// The vertices of its groups.
   [[nodiscard]] const std::vector<Vertex>& groups_of(int grouping) const {
     return groups_.at(same_grouping_.at(grouping));
   }

@@ -1,12 +1,11 @@
 // Ranks that behave alike, of which the simulation needs one.
 //
 // Ranks, the groups they work in, the groups' flows and the links that these cross are vertices of a graph. A rank is
-// joined to its groups, a group to its flows, a flow to its links. In the coarsest equitable partition of that graph
-// (equitable_partition.hpp) every rank of a class has groups of the same classes, every flow of a class crosses equally
-// many links of each class, and every link of a class is shared by equally many flows of each class. Ranks of a class
-// then start and end everything at the same moments: max–min fair rates are equal within a class of flows whatever
-// moves, and a collective ends for all ranks of a group at once. A symmetric cluster has one class of ranks a stage; a
-// slow card in one node makes just those classes that it needs.
+// joined to its groups, a group to its flows, a flow to its links. The classes are those of the coarsest equitable
+// partition of that graph (equitable_partition.hpp): equal vertices have equally many neighbours of each class. Ranks
+// of a class then start and end everything at the same moments. Max–min fair rates are equal within a class of flows,
+// and a collective ends for all ranks of a group at once. A symmetric cluster has one class of ranks a stage; a slow
+// card in one node makes just those classes that it needs.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ namespace foretrain {
 
 /// A transfer as the partition sees it.
 struct GroupedTransfer {
-  /// What some groups carry out side by side. No flow joins two groups.
+  /// A collective that some groups run side by side. No flow joins two groups.
   struct Part {
     const LoweredCollective* lowered = nullptr;
     std::span<const int> groups;  ///< indices

@@ -45,7 +45,7 @@ struct TimeBreakdown : Inside {
   friend TimeBreakdown operator*(const TimeBreakdown& s, double n) { return {Inside(s) * n, s.compute * n}; }
 };
 
-/// Of a kind of collective inside layers, so many times.
+/// A kind of collective inside layers, and its count.
 struct InsideCall {
   std::string_view name;  ///< "expert dispatch"
   int transfer = -1;      ///< into Step::transfers
@@ -62,7 +62,7 @@ struct PassCalls {
   std::vector<int> beside = {};     ///< one after the other, from the pass's beginning, beside its first kernels
   std::vector<int> between = {};    ///< among the kernels after these, which wait for them
   std::vector<Behind> behind = {};  ///< one after the other, each beside its product
-  /// Of those `beside`, expert all-to-alls: another pass's kernels hide these, taken to be as long as this one's.
+  /// For expert all-to-alls `beside`: another pass's kernels, assumed as long as this one's, hide them.
   bool hidden_by_others = false;
   double hiding = 0.0;               ///< else, share of the pass's kernels that hide them
   std::vector<InsideCall> all = {};  ///< of the three lists, by what they are
@@ -141,7 +141,7 @@ struct ShardedUnit {
 struct Step {
   /// A collective or transfer that several tasks refer to. Index −1 in the structs below means "none".
   struct Transfer {
-    /// What the groups of one class carry out side by side.
+    /// A collective that the groups of one class run side by side.
     struct Part {
       LoweredCollective lowered;
       Seconds uncontended;            ///< while no other part moves
@@ -173,7 +173,6 @@ struct Step {
     Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide expert all-to-alls
 
     [[nodiscard]] const TimeBreakdown& time(PassKind kind) const { return passes[kind].time; }
-    /// Calls visit(pass) for each.
     void visit_pass_costs(const auto& visit) {
       std::ranges::for_each(passes, visit);
       for (GradientBucket& bucket : buckets) visit(bucket.backward);

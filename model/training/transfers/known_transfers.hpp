@@ -18,7 +18,7 @@
 
 namespace foretrain {
 
-/// What tells one transfer of a step from another, beside its groups' layout.
+/// Key of a transfer of a step, besides its groups' layout.
 struct TransferKey {
   GroupKind kind;
   int stage = 0;
@@ -41,7 +41,7 @@ class KnownTransfers {
  public:
   struct Transfer {
     Transfer(std::vector<Step::Transfer::Part> own, const Topology& topology);
-    /// What GPUs so many ranks further on do; of transfers that have a pattern.
+    /// The transfer of GPUs `ranks` further on, for transfers with a pattern.
     [[nodiscard]] Transfer shifted(int ranks) const;
 
     std::vector<Step::Transfer::Part> parts;  ///< without their rank classes
@@ -53,7 +53,8 @@ class KnownTransfers {
     ReadSet reads;  ///< the constants that it used
   };
 
-  /// Those of a layout on a network that stand for a scenario's, by the library's constants; the session knows them.
+  /// Transfers of a layout on a network that stand for a scenario's, by the library's constants; the session caches
+  /// them.
   static std::shared_ptr<KnownTransfers> of(const Scenario& scenario, const Topology& topology,
                                             const RankLayout& layout);
 
@@ -63,7 +64,6 @@ class KnownTransfers {
                                                          const std::function<Transfer()>& lower) const;
   /// Ranks as long as their stages are whole.
   [[nodiscard]] const RankClasses& whole() const { return whole_; }
-  /// The memory of all groups.
   [[nodiscard]] std::size_t expected_bytes() const;
   struct Groups {
     GroupKind kind;

@@ -11,8 +11,7 @@ namespace foretrain {
 
 namespace {
 
-/// Who sends over each link: nobody, one user, two or more. Transfers of one user follow each other, so that they never
-/// meet.
+/// Users of each link: none, one, or more. Transfers of one user follow each other and never meet.
 class LinkUsers {
  public:
   explicit LinkUsers(const Topology& topology)

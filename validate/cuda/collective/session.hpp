@@ -28,7 +28,6 @@ class CollectiveSession {
   /// Rank 0: seconds per operation, the slowest rank's; each value is one batch. Whether results are right nccl-tests
   /// tells. Throws GpuError with Fault::device_lost: after an error the other processes are somewhere else.
   Sampled measure(const CollectivePoint& point, const StoppingRule& rule);
-  /// Rank 0: that was all.
   void finish() { world_.broadcast(Batch{}); }
   /// Other ranks: takes part in what rank 0 measures until it says that this was all.
   void follow();

@@ -93,7 +93,6 @@ struct Suite {
   void (*run)(SuiteRun&);
 };
 
-/// Those of suites.def, in the order in which they run.
 const std::vector<Suite>& suites();
 
 #define SUITE(name, ...) void run_##name(SuiteRun& run);

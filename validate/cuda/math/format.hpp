@@ -10,7 +10,6 @@
 
 namespace foretrain::gpu {
 
-/// Bytes of an element.
 std::size_t size_of(Format format);
 cudaDataType_t cuda_type(Format format);
 

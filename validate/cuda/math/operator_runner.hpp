@@ -39,7 +39,6 @@ class OperatorRunner {
   [[nodiscard]] virtual int kernels() const { return 1; }
   /// What was chosen for it ("algorithm", "tile", "workspace", …), for a record's parameters.
   [[nodiscard]] virtual std::map<std::string, std::string> parameters() const { return {}; }
-  /// Of one set of operands, inputs and results.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   /// Sets of operands that turns cycle through.
   [[nodiscard]] int operand_sets() const { return static_cast<int>(sets_.size()); }

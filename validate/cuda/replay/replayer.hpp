@@ -92,7 +92,6 @@ class Replayer final : public replay::Backend {
     return elapsed(start_, end_);
   }
 
-  /// Of the last step.
   [[nodiscard]] double host_time() const { return host_time_; }
   [[nodiscard]] Moments moments() const {
     Moments moments;
@@ -145,7 +144,6 @@ class Replayer final : public replay::Backend {
  private:
   using EventPair = std::pair<const Event*, const Event*>;
 
-  /// Everything that the graph needs.
   void make_ready() {
     doers_.push_back(make_kernel_doer(streams_));  // by the kind's place in Work
     doers_.push_back(make_copy_doer(streams_, graph_.gpus));

@@ -118,7 +118,6 @@ class MemorySuite {
   }
 
  private:
-  /// What a point works on.
   struct Buffers {
     Buffers(const MemorySuite& suite, std::size_t bytes) : data(bytes), folded(suite.grid_.warps() * 4) {
       data.fill(Format::int8, stream.get());

@@ -12,7 +12,6 @@ namespace foretrain::gpu {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-/// A point that an operator of a scenario states.
 Record operator_point(const OperatorSpec& spec, const Fields& parameters);
 /// A point that no scenario states: what is measured, and how.
 Record plain_point(const std::string& what, const Fields& parameters);
