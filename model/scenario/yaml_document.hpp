@@ -1,7 +1,7 @@
 // Reads files as values with their positions. Above it: typed views (yaml_reader.hpp), settings from the command line
-// (overrides.hpp), names of the catalogue (catalogue.hpp), unknown keys (document_walk.hpp). The readers stand above, by
-// what they read: hardware/, model/, workload/, plan/; load/ puts a scenario together and checks it. Invariant: every
-// complaint has file, line, column and key.
+// (overrides.hpp), names of the catalogue (catalogue.hpp), unknown keys (document_walk.hpp). The readers stand above,
+// by what they read: hardware/, model/, workload/, plan/; load/ puts a scenario together and checks it. Invariant:
+// every complaint has file, line, column and key.
 //
 // yaml_document.cpp is the only place that sees libyaml; everything that could surprise (aliases, tags, several
 // documents, duplicate keys, bottomless nesting) is refused there.

@@ -115,8 +115,8 @@ TEST_CASE("the rank whose collectives are shortest comes last, and the shortest 
   // nccl-tests: an all-reduce moves 2 (n - 1) / n of its size.
   CHECK(*diagnosis.collectives[0].reached / BytesPerSecond(8e6 * 2.0 * 15.0 / 16.0 / 1e-3) == Approx(1.0));
   CHECK(*diagnosis.collectives[0].expected > *diagnosis.collectives[0].reached);
-  // The GPU rests from 0 to 10 us, as the first launch ends at 5, and behind the last kernel: the host. On rank 1, whose
-  // parts count, also from 1 to 4 ms, when the all-reduce is launched already.
+  // The GPU rests from 0 to 10 us, as the first launch ends at 5, and behind the last kernel: the host. On rank 1,
+  // whose parts count, also from 1 to 4 ms, when the all-reduce is launched already.
   CHECK(diagnosis.parts.host_overhead / Seconds(5.01e-3) == Approx(1.0));
   CHECK(diagnosis.parts.pipeline_bubble / Seconds(3e-3) == Approx(1.0));
   CHECK(diagnosis.lag->value() == Approx(0.0).margin(1e-9));

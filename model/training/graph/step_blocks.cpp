@@ -20,15 +20,10 @@ const char* name_inside_layers(GroupKind kind) {
 }  // namespace
 
 StepBlocks::StepBlocks(const Step& step)
-    : shape{static_cast<int>(step.schedule),
-            step.interleave,
-            step.micro_batches,
-            step.overlap,
-            step.sync_each_micro_batch,
-            step.gather_overlap,
-            step.blocking_messages,
-            step.checkpoint.has_value(),
-            step.slowest_replica > Seconds(0.0)} {
+    : shape{
+          static_cast<int>(step.schedule),    step.interleave,     step.micro_batches,     step.overlap,
+          step.sync_each_micro_batch,         step.gather_overlap, step.blocking_messages, step.checkpoint.has_value(),
+          step.slowest_replica > Seconds(0.0)} {
   blocks.reserve(1024);  // as many as most steps have
   shape.reserve(4096);
   shape.push_back(std::ssize(step.rank_classes));
