@@ -126,13 +126,14 @@ class Causes {
     return if_possible([&] { return has_share(row) ? at_best_size(row) : at_size(row, 1.0, Fidelity::estimate); });
   }
 
-  /// The same cause by the diagnosis's own fidelity, at its exact size.
+  /// The same cause by the diagnosis's own fidelity.
   [[nodiscard]] StepCause simulated(const StepCause& estimated) const {
+    if (times_.fidelity == Fidelity::estimate) return estimated;
     return if_possible([&] { return nearer_by_secants(row_of(estimated), estimated.share); }).value_or(estimated);
   }
 
  private:
-  static constexpr double near_enough = 0.002, roughly = 0.01;  ///< of the measured step; of causes not shown
+  static constexpr double near_enough = 0.002;  ///< of the measured step
 
   /// From the estimated size on, until the step takes the measured time.
   [[nodiscard]] std::optional<StepCause> nearer_by_secants(const CauseRow& row, std::optional<double> share) const {
@@ -220,7 +221,7 @@ class Causes {
       const double excess = (cause ? cause->step : expected_) / measured_ - 1.0;
       if (std::abs(excess) < least) nearest = std::move(cause);
       least = std::min(least, std::abs(excess));
-      return std::abs(excess) < roughly ? 0.0 : excess;
+      return std::abs(excess) < near_enough ? 0.0 : excess;
     };
     double low = 1.0, at_low = expected_ / measured_ - 1.0;
     double high = std::min(measured_ / expected_, slowest), at_high = over(high);
@@ -231,7 +232,7 @@ class Causes {
     if (at_high <= 0.0) return nearest;
     std::uintmax_t steps = 14;
     boost::math::tools::toms748_solve(
-        over, low, high, at_low, at_high, [](double a, double b) { return b - a < roughly * a; }, steps);
+        over, low, high, at_low, at_high, [](double a, double b) { return b - a < near_enough * a; }, steps);
     return nearest;
   }
 
