@@ -65,6 +65,7 @@ void add_caution(PlanReport& report, const Scenario& example, const std::vector<
   const std::vector<int> largest = learned_groups(example.where.document);
   if (!example.learned || largest.empty()) return;
   const auto network = std::ranges::find(unknown, "network bandwidth", &UncertainResource::name);
+  if (network == unknown.end()) return;
   const auto which = at_index(network - unknown.begin());
   for (std::size_t i = 0; i < effects.size(); ++i) {
     const PlanPoint& point = report.ranked[i].point;
