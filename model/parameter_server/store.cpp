@@ -65,13 +65,6 @@ Grouping group_pieces(const LayerTable& layers, const std::vector<KeyPiece>& pie
   return grouping;
 }
 
-/// Servers whose keys are cut, or whose workers are machines, are ps-lite's (MXNet, BytePS, ByteScheduler): four
-/// threads of ZeroMQ send and receive pieces beside the network, without a copy of their own and a variable's lock
-/// (bytedance/ps-lite, src/zmq_van.h). TensorFlow's have whole variables.
-bool by_ps_lite(const Sync& sync, const std::vector<KeyPiece>& pieces) {
-  return sync.local_reduce || std::ranges::any_of(pieces, [](const KeyPiece& one) { return one.piece > 0; });
-}
-
 /// Adds a variable's remote calls; nothing for transports whose cards read and write the memory of either side.
 void add_calls(const Scenario& scenario, const ParameterStore& store, double parameters, ParameterStore::Calls& calls) {
   const std::optional<Transport>& transport = scenario.cluster.network.transport;
@@ -185,11 +178,10 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
   Grouping grouping = group_pieces(layers, pieces, limit);
   while (grouping.groups > ParameterStore::most_groups) grouping = group_pieces(layers, pieces, limit *= 1.1);
   add_passes_of_groups(layers, pieces, grouping, pricer, sync, store);
-  const bool calls = !by_ps_lite(sync, pieces);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const std::size_t group = at_index(grouping.of_piece[i]), server = at_index(server_of_piece[i]);
     store.groups[group].parameters[server] += pieces[i].parameters;
-    if (calls) add_calls(scenario, store, pieces[i].parameters, store.groups[group].calls[server]);
+    add_calls(scenario, store, pieces[i].parameters, store.groups[group].calls[server]);
   }
   for (ParameterStore::KeyGroup& group : store.groups) {
     for (int s = 0; s < store.server_count(); ++s) {

@@ -309,7 +309,6 @@ TEST_CASE("calls over TCP take turns on a connection and at a variable, and nowh
     for (const ParameterStore::Calls& calls : group.calls) waiting += 2.0 * calls.lock.value();
   }
   CHECK(seconds_of("calls", graph) == Approx(waiting));
-  // Pieces of keys, which are ps-lite's, need none, nor do cards that read and write memory themselves.
-  CHECK(calls_of({"plan.sync.split=4 MB"}).push == Seconds(0.0));
+  // Cards that read and write memory themselves need no calls.
   CHECK(calls_of({"cluster.network.transport.protocol=roce"}).push == Seconds(0.0));
 }
