@@ -238,7 +238,7 @@ class Builder {
     return join(memory_to_memory(from, host), memory_to_memory(host, to));
   }
 
-  /// Between GPUs that no NVLink joins, or without peer-to-peer.
+  /// Between GPUs that no NVLink joins.
   [[nodiscard]] Route over_pcie(int from, int to) const {
     const std::vector<int>& way = path(endpoint_vertices_[at_index(from)], endpoint_vertices_[at_index(to)]).vertices;
     const bool past_processor = std::ranges::any_of(
@@ -260,10 +260,9 @@ class Builder {
           wiring_.paths_from(endpoint_vertices_[at_index(from)], WiringGraph::Through::nvlink_only);
       for (int to = 0; to < endpoints; ++to) {
         const bool between_gpus = from < node_.gpus && to < node_.gpus;
-        const bool over_link = node_.peer_to_peer.value_or(true) && over_nvlink[at_index(to)];
         if (from == to) {
           routes_.between_endpoints.push_back(make_route({}, Seconds(0)));
-        } else if (between_gpus && over_link) {
+        } else if (between_gpus && over_nvlink[at_index(to)]) {
           const Path& way = *over_nvlink[at_index(to)];
           if (way.cost.hops == 1) routes_.direct_nvlinks[at_index(from * node_.gpus + to)] = way.links.front();
           routes_.between_endpoints.push_back(make_route(way.links, way.latency));

@@ -124,16 +124,6 @@ TEST_CASE("Without peer-to-peer a copy between GPUs is staged through the memory
   CHECK(names(topology, far) == Names{"gpu0>cpu0", "cpu0>cpu1", "cpu1 memory", "cpu1 memory", "cpu1>gpu3"});
 }
 
-TEST_CASE("Without peer-to-peer GPUs of NVLink machines copy through host memory, as NCCL_P2P_DISABLE=1 does") {
-  Node node = dgx1_node();
-  node.peer_to_peer = true;
-  CHECK(names(Topology(cluster_of(node)), 0, 3) == Names{"gpu0>gpu3"});
-  node.peer_to_peer = false;
-  const Names staged = names(Topology(cluster_of(node)), 0, 3);
-  CHECK(staged.front() == "gpu0>plx0");
-  CHECK(std::ranges::count(staged, "cpu0 memory") == 2);
-}
-
 TEST_CASE("By default GPUs copy to each other below PCIe switches alone, and not at all without peer access") {
   Node below = pcie_switch_node(), above = staged_node();
   above.peer_to_peer = std::nullopt;

@@ -16,7 +16,7 @@ constexpr Key node_keys[] = {
     {"gpus", whole, "needed", "GPUs per node."},
     {"cpu", mapping(cpu), "needed", "Its processors and their memory."},
     {"peer_to_peer", flag, "below PCIe switches, where the GPU has peer_access",
-     "GPU peer-to-peer copies, not through CPU memory; false: neither over NVLink (NCCL_P2P_DISABLE=1)."},
+     "GPU peer-to-peer copies over PCIe, not through CPU memory."},
     {"nccl", text, "the cluster's", "NCCL version; none: collectives without library overhead (textbook nodes)."},
     {"link_types", by_name(mapping(link_type)), "", "Kinds of links that the catalogue does not have, by name."},
     {"wiring", list(mapping(link)), "needed", "The links between GPUs, switches and processors."},
