@@ -206,6 +206,10 @@ TEST_CASE("Who chooses by predictions pays for their errors, and keeps away from
   CHECK(errors.regret.value() == Approx(0.1));
   // Where memory is known to a percent 98 % of it do, in all but 2 % of cases: 0.64 is to be expected.
   CHECK(learned_errors(runs, left, 0.01).regret.value() == Approx(0.05));
+  // As fast within 3 %, the run that needs less memory is taken.
+  const std::vector<RunResidual> tied = {{0.0, {}, 0.8}, {std::log(1.02 / 1.1), {}, 0.3}, {0.0, {}, 0.1}};
+  const std::vector<LearnedRun> three(runs.begin(), runs.begin() + 3);
+  CHECK(learned_errors(three, tied, 0.05).regret.value() == Approx(0.1));
 }
 
 TEST_CASE("What blocks keep, and what waits for collectives, is found again from runs' memory") {

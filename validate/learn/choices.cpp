@@ -12,15 +12,23 @@ namespace foretrain {
 
 namespace {
 
+constexpr double tie = 1.03;  ///< times to be expected that are as good as each other
+
 struct Choice {
   double measured = 0.0, predicted = 0.0;  ///< times
   double filled = 0.0;                     ///< share of a GPU's memory, as predicted
 };
 
 const Choice& chosen(const std::vector<Choice>& choices, double memory_spread) {
-  return *std::ranges::min_element(choices, {}, [&](const Choice& one) {
+  const auto expected = [&](const Choice& one) {
     return one.predicted * expected_slowdown(chance_of_shortage(one.filled, memory_spread));
-  });
+  };
+  const double least = expected(*std::ranges::min_element(choices, {}, expected));
+  const Choice* best = nullptr;
+  for (const Choice& one : choices) {
+    if (expected(one) <= tie * least && (best == nullptr || one.filled < best->filled)) best = &one;
+  }
+  return *best;
 }
 
 }  // namespace

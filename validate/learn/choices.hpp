@@ -11,7 +11,8 @@ namespace foretrain {
 inline constexpr double measured_apart = 0.05;
 
 /// `left` of each run. The choice among the runs of one decision is that of the least time to be expected, where memory
-/// is predicted with errors of `memory_spread`, as logarithms, and may not do (expected_slowdown()).
+/// is predicted with errors of `memory_spread`, as logarithms, and may not do (expected_slowdown()). Ties, within 3 %,
+/// go to the run that needs least of it.
 LearnedErrors learned_errors(const std::vector<LearnedRun>& runs, const std::vector<RunResidual>& left,
                              double memory_spread);
 
