@@ -84,7 +84,7 @@ class Records {
   template <typename... Shapes>
   void add_new() {
     static const std::tuple<Shapes...> shapes;
-    std::apply([this](const auto&... shape) { (add("workload.operator", shape), ...); }, shapes);
+    (add("workload.operator", std::get<Shapes>(shapes)), ...);
   }
   void add_work(const HostWorkload& work) {
     std::visit([this](const auto& shape) { add("workload.operator", shape); }, work.work);
