@@ -123,7 +123,7 @@ std::unique_ptr<Job> make_collective_job(const Scenario& scenario, Fidelity fide
     r.chosen_algorithm = chosen_algorithm;
     if (r.time > Seconds(0.0)) r.algorithm_bandwidth = size / r.time;
     r.bus_bandwidth = r.algorithm_bandwidth * bus_bandwidth_factor(operation, ranks);
-    for (std::string& sentence : unheeded_keys(scenario)) result.warnings.push_back(std::move(sentence));
+    for (std::string& sentence : ignored_keys(scenario)) result.warnings.push_back(std::move(sentence));
   };
   return job;
 }

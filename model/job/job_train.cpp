@@ -259,7 +259,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   warn_of_loader(result, scenario, step);
   warn_of_format(result, scenario, workload.precision);
   warn_of_mfu(result, scenario, model);
-  for (std::string& sentence : unheeded_keys(scenario)) result.warnings.push_back(std::move(sentence));
+  for (std::string& sentence : ignored_keys(scenario)) result.warnings.push_back(std::move(sentence));
 }
 
 std::optional<Seconds> time_of_graph(const Scenario& scenario) {

@@ -115,12 +115,12 @@ Kind of_collective(const Scenario& scenario, const CollectiveWorkload& work) {
   const Constants& c = scenario.calibration.uncertainty;
   if (!has_generation(scenario.cluster.node.gpu)) return late("processor", "CPUs", c.processor, c);
   if (scenario.cluster.nodes > 1) {
-    Kind kind = work.size >= small_between_nodes
-                    ? late("between_nodes", "inter-node collectives", c.between_nodes, c)
-                    : either_way("small_between_nodes", "small inter-node collectives", c.small_between_nodes);
+    const bool is_large = work.size >= small_between_nodes;
+    Kind kind = is_large ? late("between_nodes", "inter-node collectives", c.between_nodes, c)
+                         : either_way("small_between_nodes", "small inter-node collectives", c.small_between_nodes);
     if (is_unknown_fabric(scenario)) {
       kind.what = "unspecified network cards";
-      kind.slower = work.size >= small_between_nodes ? slower_fabric : slower_fabric_small;
+      kind.slower = is_large ? slower_fabric : slower_fabric_small;
     }
     return kind;
   }

@@ -37,8 +37,8 @@ while True:
     sent.close()
     time.sleep(random.uniform(2, 6))
 """
-# Cause, what plants it, what else differs from USUAL, and the size: what is left of a speed, or a mean step's pause in
-# seconds. Traffic takes half of a card for half of the time.
+# Cause, what plants it, what else differs from USUAL, and the size: the remaining
+# share of a speed, or a mean step's pause in seconds. Traffic takes half of a card for half of the time.
 PLANTED = [
     ("slow or oversubscribed uplink", {"cluster.network.fabric": "{ kind: fat_tree, nodes_per_leaf: 2, oversubscription: 4 }"},
      {}, 0.5),

@@ -160,7 +160,7 @@ std::map<int, double> read_scaling(const Field& field) {
   for (const YamlEntry& entry : field.node().entries) {
     const Field share = field.below(entry);
     const std::int64_t nodes = Field(yaml_scalar(entry.key, entry.where), share.path()).integer();
-    scaling[static_cast<int>(nodes)] = read_share(share, "what is left of the efficiency, for example 80 %");
+    scaling[static_cast<int>(nodes)] = read_share(share, "the remaining share of the efficiency, for example 80 %");
   }
   return scaling;
 }

@@ -41,6 +41,6 @@ void check_stage_layers(const Scenario& scenario);
 
 /// A sentence with the reason for each key that the scenario states and that means nothing to its plan. They are no
 /// errors: a sweep goes over plans to which they mean something, too.
-std::vector<std::string> unheeded_keys(const Scenario& scenario);
+std::vector<std::string> ignored_keys(const Scenario& scenario);
 
 }  // namespace foretrain

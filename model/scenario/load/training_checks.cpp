@@ -229,7 +229,7 @@ void check_stage_layers(const Scenario& scenario) {
           "{2} numbers that add up to {1}", stated, layers, plan.pipeline);
 }
 
-std::vector<std::string> unheeded_keys(const Scenario& scenario) {
+std::vector<std::string> ignored_keys(const Scenario& scenario) {
   static constexpr std::pair<std::string_view, const keys::Mapping*> mappings[] = {{"cluster.network", &keys::network},
                                                                                    {"cluster", &keys::cluster},
                                                                                    {"plan", &keys::plan},

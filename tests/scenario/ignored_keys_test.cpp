@@ -16,7 +16,7 @@ workload:
 )";
 
 std::vector<std::string> unheeded(const std::vector<std::string>& overrides) {
-  return unheeded_keys(load_scenario_text(silent, "silent.yaml", overrides));
+  return ignored_keys(load_scenario_text(silent, "silent.yaml", overrides));
 }
 
 }  // namespace
@@ -119,9 +119,9 @@ workload: { collective: { operation: all_reduce, size: 1 GB } }
   for (const char* stated : {"bucket=10 MB", "overlap=false", "gradient_precision=bf16", "gather=owners"}) {
     CAPTURE(stated);
     const Scenario scenario = load_scenario_text(collective, "one.yaml", {fmt::format("plan.sync.{}", stated)});
-    CHECK(unheeded_keys(scenario).size() == 1);
+    CHECK(ignored_keys(scenario).size() == 1);
   }
-  CHECK(unheeded_keys(load_scenario_text(collective, "one.yaml", {"plan.sync.algorithm=ring"})).empty());
+  CHECK(ignored_keys(load_scenario_text(collective, "one.yaml", {"plan.sync.algorithm=ring"})).empty());
 }
 
 TEST_CASE("Trainers say how updated weights come back") {
