@@ -109,8 +109,11 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
   MemoryFootprint worst;
   Bytes host;
   std::optional<StageMemory> of_layers;
+  using enum PipelineSchedule;
+  const bool in_flight_falls = plan.schedule == one_forward_one_backward || plan.schedule == interleaved;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     const bool as_before = of_layers && same_layers(chunks, placement, stage - 1, stage);
+    if (as_before && in_flight_falls && scenario.cluster.groups.empty()) continue;  // it holds no more
     if (!as_before) of_layers.emplace(scenario, train, model, chunks, stage);
     const StageMemory& memory = *of_layers;
     auto [parts, activations_on_host] = peak_of(memory, StageOrder(train, plan, stage));

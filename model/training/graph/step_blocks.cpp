@@ -150,6 +150,7 @@ StepBlocks::Chunk StepBlocks::add_chunk(const Step& step, const Step::RankClass&
     added.passes[kind] = add_work(names[kind], chunk.passes[kind], cut_whole);
   }
   shape.push_back(std::ssize(chunk.buckets));
+  added.buckets.reserve(chunk.buckets.size());
   for (const GradientBucket& bucket : chunk.buckets) {
     added.buckets.emplace_back().backward = add_work("backward", bucket.backward, cut);
   }

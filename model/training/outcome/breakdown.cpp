@@ -119,6 +119,11 @@ void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>&
   std::vector<Row*> rows;  // few
   for (auto first = pieces.begin(); first != pieces.end();) {
     const auto last = std::find_if(first, pieces.end(), [&](const Piece& piece) { return piece.in != first->in; });
+    if (last == first + 1) {  // mostly
+      first->moving.row->second.exposed += first->moving.end - first->moving.start;
+      first = last;
+      continue;
+    }
     dates.clear();
     for (auto piece = first; piece != last; ++piece) {
       dates.push_back(piece->moving.start);
@@ -146,14 +151,24 @@ std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const 
     moving.push_back({execution.start[at_index(task)], execution.finish[at_index(task)], &row});
     row.second.total += moving.back().end - moving.back().start;
   };
-  std::vector<Row*> row_of(step.transfers.size());
-  for (const auto& [task, index, part] : graph.transfers) {
+  struct Part {
+    bool own = false;
+    Row* row = nullptr;
+  };
+  std::vector<std::vector<Part>> parts;  // by transfer
+  for (const Step::Transfer& transfer : step.transfers) {
+    std::vector<Part>& of_transfer = parts.emplace_back();
+    for (const Step::Transfer::Part& part : transfer.parts) {
+      of_transfer.push_back({std::ranges::binary_search(part.rank_classes, static_cast<int>(rank_class))});
+    }
+  }
+  for (const auto& [task, index, number] : graph.transfers) {
+    Part& part = parts[at_index(index)][number];
+    if (!part.own) continue;
     const Step::Transfer& transfer = step.transfers[at_index(index)];
-    if (!std::ranges::binary_search(transfer.parts[part].rank_classes, static_cast<int>(rank_class))) continue;
-    Row*& row = row_of[at_index(index)];
-    if (row == nullptr) row = &*table.try_emplace(transfer.name).first;
-    add(task, *row);
-    if (!is_inside_layers(transfer.kind)) row->second.sent += transfer.sent;
+    if (part.row == nullptr) part.row = &*table.try_emplace(transfer.name).first;
+    add(task, *part.row);
+    if (!is_inside_layers(transfer.kind)) part.row->second.sent += transfer.sent;
   }
   for (const TaskId task : (*graph.of_class)[rank_class].beside) {
     if (!(graph.graph.block_of(task).uncontended > Seconds(0.0))) continue;

@@ -299,8 +299,9 @@ std::span<const std::vector<Operator>> LayerPricer::hiding_products(const LayerC
 PassCalls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives, const std::vector<Operator>& pass,
                                   bool backward, Seconds of_pass, int stage, TransferTable& transfers) const {
   const Plan& plan = scenario_.plan;
+  const bool hides = chunks_products() || std::ranges::any_of(collectives, &LayerCollective::again);
   const OverlappedProducts overlapped =
-      plan.sequence_parallel ? overlapped_products(pass, backward) : OverlappedProducts{};
+      plan.sequence_parallel && hides ? overlapped_products(pass, backward) : OverlappedProducts{};
   // A ring's next keys and values travel while those before are attended to.
   const auto attention_share = [&] {
     std::vector<Operator> attention;

@@ -109,10 +109,7 @@ struct LoweredKey {
   TransferKey key;
 
   bool operator==(const LoweredKey&) const = default;
-  [[nodiscard]] std::uint64_t hash() const {
-    return hash_of(place, key.kind, key.stage, key.back, key.operation, key.algorithm, key.size, key.pieces,
-                   key.overhead);
-  }
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(place, key.hash()); }
   [[nodiscard]] std::size_t bytes(const KnownTransfers::Transfer& transfer) const {
     return 1000 + transfer.flows * sizeof(Flow);
   }

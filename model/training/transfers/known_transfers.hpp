@@ -33,7 +33,10 @@ struct TransferKey {
   ServerPlacement placement = ServerPlacement::cpu;
   std::vector<int> levels = {};
   int copied_from = -1;  ///< the stage whose transfer was shifted
-  auto operator<=>(const TransferKey&) const = default;
+  bool operator==(const TransferKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const {
+    return hash_of(kind, stage, back, operation, algorithm, size, pieces, overhead);
+  }
 };
 
 /// What has been lowered for the groups of one layout on one network, beside the same background traffic.

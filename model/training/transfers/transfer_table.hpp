@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "model/base/number.hpp"
@@ -125,7 +126,10 @@ class TransferTable {
   std::vector<Step::Transfer>& transfers_;
   std::vector<Entry> entries_;  ///< of each transfer
   std::vector<const Groups*> groupings_;
-  std::map<TransferKey, int> known_;
+  struct HashOfKey {
+    std::size_t operator()(const TransferKey& key) const { return key.hash(); }
+  };
+  std::unordered_map<TransferKey, int, HashOfKey> known_;
   bool takes_least_ = false, stages_lie_alike_ = false, exact_ = true;
   std::map<int, Seconds> least_;  ///< by transfer, where the least is taken
 };
