@@ -97,6 +97,22 @@ TEST_CASE("Around each launch of a layer that routes tokens eager code takes wha
   CHECK(longer.value() == Approx(kernels * (host.expert_dispatch_us - host.dispatch_us) * 1e-6));
 }
 
+TEST_CASE("collectives inside a layer take host time as kernels do, unless they are nodes of a graph") {
+  // Two launches more of 7 us; none as a node. Experts' exchanges are in no layer's partial graph.
+  for (const std::string mode : {"execution=eager", "execution=cuda_graph", "graphed_parts=attention"}) {
+    const Priced p(mode.starts_with("graphed")
+                       ? std::vector<std::string>{"workload.train.model.experts=8", "plan." + mode}
+                       : std::vector<std::string>{"plan." + mode});
+    Layer exchanging = p.block;
+    exchanging.forward_collectives.assign(
+        2, {CollectiveOperation::all_reduce, LayerCollective::Group::tensor, Bytes(1e6)});
+    const double longer =
+        (p.pricer.price(exchanging).forward.dispatch - p.pricer.price(p.block).forward.dispatch).value();
+    CHECK(longer * 1e6 ==
+          Approx(mode == "execution=eager" ? 2.0 * p.scenario.calibration.host.dispatch_us : 0.0).margin(1e-9));
+  }
+}
+
 TEST_CASE("Weights that stay whole after the forward pass are copied before that alone") {
   const Priced p({"plan.zero=3", "plan.sync.separate_bucket_buffers=true", "plan.reshard_after_forward=false"});
   const LayerCost cost = p.pricer.price(p.block);

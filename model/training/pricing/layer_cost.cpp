@@ -161,6 +161,18 @@ LayerPassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds aro
   return {{}, device * slowdown_, host * gpus_of_process(scenario_.plan, scenario_.cluster)};
 }
 
+/// Collectives are launched as kernels are. In eager layers with graphed parts, those of tensor ranks are nodes.
+Seconds LayerPricer::dispatch(const std::vector<LayerCollective>& collectives, Seconds around_launch) const {
+  int calls = 0;
+  for (const LayerCollective& collective : collectives) {
+    const bool own = collective.group == LayerCollective::Group::expert;
+    if (own || scenario_.plan.graphed_parts == GraphedParts::none) calls += collective.count;
+  }
+  if (scenario_.plan.execution == ExecutionMode::cuda_graph) return {};
+  const Seconds host = host_dispatch_time(calls, scenario_.plan.execution, scenario_.calibration.host);
+  return (host + around_launch * number(calls)) * gpus_of_process(scenario_.plan, scenario_.cluster);
+}
+
 Seconds LayerPricer::memory_bound(const std::vector<Operator>& ops) const {
   std::vector<Operator> streaming;
   std::ranges::copy_if(ops, std::back_inserter(streaming),
@@ -224,6 +236,8 @@ LayerCost LayerPricer::price(const Layer& layer) const {
 LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
   const Seconds around = around_launches(layer);
   LayerCost cost{cost_of(layer.forward, around), {}, cost_of(layer.backward, around)};
+  cost.forward.dispatch += dispatch(layer.forward_collectives, around);
+  cost.backward.dispatch += dispatch(layer.backward_collectives, around);
   if (chunks_products()) {
     add_chunks(layer.forward, false, cost.forward);
     add_chunks(layer.backward, true, cost.backward);
