@@ -68,7 +68,7 @@ class FaultCheck {
       const int cards = network.nics_per_node;
       if (fault.card < cards) return std::nullopt;
       return about("card", fmt::format("card {} does not exist", fault.card),
-                   cards == 0 ? "a node with network cards" : fmt::format("0 to {}", cards - 1));
+                   cards == 0 ? "a node with NICs" : fmt::format("0 to {}", cards - 1));
     }
     std::vector<std::string> names;
     for (const DirectedLink& link : find_node_routes(node, network).links) {

@@ -59,7 +59,7 @@ void add_limits(int node, const std::string& name, const Network& network, const
   }
   if (static_cast<int>(cards.size()) < network.nics_per_node) {
     limits.push_back(
-        fmt::format("{}: {} of its {} network cards are nearest to no GPU in use, and carry nothing of "
+        fmt::format("{}: {} of its {} NICs are nearest to no GPU in use, and carry nothing of "
                     "what GPUs send",
                     name, network.nics_per_node - static_cast<int>(cards.size()), network.nics_per_node));
   }

@@ -23,7 +23,7 @@ void require_possible(const NodeKind& kind, int nodes) {
         fmt::format("{}: {} GPUs per node asked for, but the node has {}", node.name, kind.gpus_per_node, node.gpus));
   }
   if (nodes > 1 && kind.network.nics_per_node < 1) {
-    throw ImpossiblePlan(fmt::format("{}: {} nodes need network cards", node.name, nodes));
+    throw ImpossiblePlan(fmt::format("{}: {} nodes need NICs", node.name, nodes));
   }
 }
 

@@ -119,7 +119,7 @@ Kind of_collective(const Scenario& scenario, const CollectiveWorkload& work) {
     Kind kind = is_large ? late("between_nodes", "inter-node collectives", c.between_nodes, c)
                          : either_way("small_between_nodes", "small inter-node collectives", c.small_between_nodes);
     if (is_unknown_fabric(scenario)) {
-      kind.what = "unspecified network cards";
+      kind.what = "unspecified NICs";
       kind.slower = is_large ? slower_fabric : slower_fabric_small;
     }
     return kind;

@@ -9,7 +9,6 @@ namespace foretrain {
 
 namespace {
 
-/// Collects settings, line by line.
 class SettingList {
  public:
   explicit SettingList(const Scenario& scenario) : scenario_(scenario) {}
@@ -133,7 +132,7 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
 
 /// The number format of transfers.
 std::string on_wire(Precision precision) {
-  return fmt::format("{} ({:g} bytes a parameter)", name(precision), bytes_per_element(precision).value());
+  return fmt::format("{} ({:g} bytes per parameter)", name(precision), bytes_per_element(precision).value());
 }
 
 std::string_view words_of(Sync::Gather gather) {
@@ -150,7 +149,6 @@ std::string_view words_of(Sync::Gather gather) {
   return "";
 }
 
-/// The all-gather of updated weights.
 void add_weight_settings(const Scenario& scenario, SettingList& list) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
@@ -164,7 +162,7 @@ void add_weight_settings(const Scenario& scenario, SettingList& list) {
     list.add("", sync.gather_overlap ? "overlapping the next forward pass" : "after the optimizer step",
              {"plan.sync.gather_overlap"});
   }
-  list.add(pulled ? "pulled in" : "in", in, {"plan.sync.parameter_precision"});
+  list.add(pulled ? "pull format" : "format", in, {"plan.sync.parameter_precision"});
 }
 
 void add_sync_settings(const Scenario& scenario, SettingList& list) {
@@ -179,10 +177,10 @@ void add_sync_settings(const Scenario& scenario, SettingList& list) {
     list.add("updates", std::string(name(sync.consistency)), {"plan.sync.consistency"});
   } else if (plan.zero < 3) {
     const bool stated = sync.bucket_rule.empty();
-    list.add("buckets", stated ? format_bytes(sync.bucket) : "framework's size", {"plan.sync.bucket"});
+    list.add("buckets", stated ? format_bytes(sync.bucket) : "auto", {"plan.sync.bucket"});
   }
-  list.add("reduced", sync.overlap ? "during the backward pass" : "after the backward pass", {"plan.sync.overlap"});
-  list.add(servers_update(plan) ? "pushed in" : "in", on_wire(sync.gradient_precision),
+  list.add("reduction", sync.overlap ? "during the backward pass" : "after the backward pass", {"plan.sync.overlap"});
+  list.add(servers_update(plan) ? "push format" : "format", on_wire(sync.gradient_precision),
            {"plan.sync.gradient_precision"});
   add_weight_settings(scenario, list);
 }
@@ -232,7 +230,7 @@ std::vector<Setting> settings_of(const Scenario& scenario) {
     add_training(scenario, *train, list);
     list.begin("Framework");
     const bool named = scenario.where.contains("plan.framework");
-    list.add("", named ? scenario.trainer : fmt::format("not named, {} defaults", scenario.trainer),
+    list.add("", named ? scenario.trainer : fmt::format("unspecified; {} defaults", scenario.trainer),
              {"plan.framework"});
   } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     list.begin("Collective");

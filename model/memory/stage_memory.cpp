@@ -71,9 +71,9 @@ struct ParameterBytes {
   Bytes weight, gradient, master, state;
 };
 
-/// Whether fp32 weights are all that stays of them: casts for the only pass of a step go as its gradients come, which
-/// are let go after the update where nothing is summed up in their place (PyTorch, torch.amp: autograd keeps casts;
-/// Optimizer.zero_grad: set_to_none).
+/// Whether only fp32 weights stay. Casts for a step's only pass go as its gradients come. Gradients go after the update
+/// where nothing accumulates in their place (PyTorch, torch.amp: autograd keeps casts; Optimizer.zero_grad:
+/// set_to_none).
 bool casts_give_way(const Plan& plan, const TrainWorkload& train) {
   return train.code.cache_cast_weights && plan.data == 1 && micro_batches(train, plan) == 1;
 }

@@ -46,7 +46,7 @@ std::vector<std::string> arguments_of(const CLI::App& command) {
   if (name == "help" || name == "keys") return keys::dotted_keys();
   if (above == "models") return catalogue_names(list_models());
   if (above == "hardware") return catalogue_names(list_hardware());
-  if (above == "trainers") return catalogue_names(list_trainers());
+  if (above == "frameworks") return catalogue_names(list_trainers());
   return catalogue_names(list_scenarios());
 }
 

@@ -10,6 +10,7 @@
 #include "reports/export/chakra_export.hpp"
 #include "reports/export/exporter.hpp"
 #include "reports/import/draft.hpp"
+#include "reports/print/number.hpp"
 
 namespace foretrain {
 
@@ -24,7 +25,7 @@ struct ExportOptions {
 std::string with_remarks(const Exporter& exporter, const ExportedFile& file, const std::string& scenario) {
   std::vector<std::string> remarks;
   for (const std::string& line : file.unsaid) remarks.push_back("not in this file: " + line);
-  for (const std::string& line : file.otherwise) remarks.push_back("left to the trainer: " + line);
+  for (const std::string& line : file.otherwise) remarks.push_back("framework default differs: " + line);
   if (!file.framework.empty()) {
     remarks.push_back(
         fmt::format("predicted for other software; for this trainer: --set plan.framework={}", file.framework));
@@ -64,21 +65,22 @@ ExitStatus write_chakra(const ChakraOptions& options) {
   }
   write_file((folder / "ranks.json").string(), ranks.dump() + "\n");
   write_file((folder / "groups.json").string(), all.groups);
-  warn(fmt::format("{}: {} traces, ranks.json (who runs which), groups.json (process groups)", options.folder,
-                   all.traces.size()));
+  warn(fmt::format("{}: {}, ranks.json (the ranks of each trace), groups.json (process groups)", options.folder,
+                   counted(std::ssize(all.traces), "trace")));
   return ExitStatus::success;
 }
 
 }  // namespace
 
 void add_export(CLI::App& app, ExitStatus& status) {
-  CLI::App* command = app.add_subcommand("export", "Write a scenario as the file of a trainer, or as execution traces");
+  CLI::App* command =
+      app.add_subcommand("export", "Write a scenario as the configuration of a framework, or as execution traces");
   command->require_subcommand(1);
   for (const Exporter& exporter : exporters()) {
     const auto options = std::make_shared<ExportOptions>();
     CLI::App* kind = command->add_subcommand(std::string(exporter.word), std::string(exporter.writes));
     kind->add_option("FILE", options->file, "a scenario file, or a name from `foretrain scenarios list`")->required();
-    add_text(*kind, "-o,--output", options->output, "OUT", "where the file goes, instead of to the screen");
+    add_text(*kind, "-o,--output", options->output, "OUT", "file to write (default: standard output)");
     add_overrides(*kind, options->overrides);
     kind->callback([options, &exporter, &status] {
       run_export(exporter, *options);

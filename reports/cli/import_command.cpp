@@ -63,7 +63,7 @@ void add_import(CLI::App& app, ExitStatus& status) {
         ->required()
         ->expected(logs ? -1 : 1);
     add_text(*kind, "-o,--output", options->output, "FILE",
-             fmt::format("where {} goes, instead of to the screen", importer.becomes));
+             fmt::format("file to write {} to (default: standard output)", importer.becomes));
     add_overrides(*kind, options->input.overrides);
     if (compares) {
       add_text(*kind, "--scenario", options->input.scenario, "SCENARIO",

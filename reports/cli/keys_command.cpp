@@ -43,6 +43,7 @@ std::vector<std::string> names_in_catalogue(keys::Catalogue catalogue) {
 
 std::string schema_of(const std::string& word) {
   if (word == "result") return result_schema();
+  if (word == "trainer") return schema_of("framework");  // a former name
   std::vector<std::string> known;
   for (const keys::FileKind& file : keys::files()) {
     if (file.word == word) return keys_schema(file, names_in_catalogue);
@@ -74,6 +75,7 @@ std::string overview() {
   ways.add_row({"foretrain help plan.tensor", "a key by its path"});
   ways.add_row({"foretrain help bucket", "by its last word: all keys that end with it"});
   ways.add_row({"foretrain help tp", "by its name in another program"});
+  ways.add_row({"foretrain help dualpipe", "by one of its values"});
   ways.add_row({"foretrain keys plan", "all keys below one; without argument, all keys"});
   ways.add_row({"foretrain predict --help", "a command and its options"});
   TextTable parts("ll");
@@ -87,7 +89,7 @@ void add_keys(CLI::App& app, ExitStatus& status) {
   auto [command, options] =
       add_command<KeysOptions>(app, "keys", "List the keys of files: values, defaults, meanings", status, run);
   command.add_option("PREFIX", options.prefix, "list only keys below this one: plan, cluster.network, …");
-  add_text(command, "--schema", options.schema, "scenario|hardware|model|calibration|trainer|result",
+  add_text(command, "--schema", options.schema, "scenario|hardware|model|calibration|framework|result",
            "print the JSON Schema");
   command.add_flag("--json", options.json, "print JSON");
   command.add_flag("--markdown", options.markdown, "print the page reports/docs/keys.md");
@@ -96,7 +98,7 @@ void add_keys(CLI::App& app, ExitStatus& status) {
 void add_help(CLI::App& app, ExitStatus&) {
   const auto key = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("help", "Explain a key: plan.tensor, bucket, …");
-  command->add_option("KEY", *key, "a dotted key, its last word, or its name in another program");
+  command->add_option("KEY", *key, "a dotted key, its last word, a value, or a name in another program");
   command->callback([key] {
     if (key->empty()) return print_page(overview());
     if (const auto page = key_help(*key)) return print_page(*page);

@@ -243,8 +243,8 @@ ExitStatus run_learning(const LearnOptions& options) {
   if (runs.size() < fewest) {
     const std::string why =
         from.failed.empty() ? "" : fmt::format("; {} is left out: {}", from.failed[0].first, from.failed[0].second);
-    throw UsageError(
-        fmt::format("{}: {} runs of trainings; at least {} are needed{}", options.inputs[0], runs.size(), fewest, why));
+    throw UsageError(fmt::format("{}: {} usable training runs; at least {} are needed{}", options.inputs[0],
+                                 runs.size(), fewest, why));
   }
   if (from.base.empty()) from.base = runs.front().scenario.trainer;
   at_hand.nodes.assign(sizes.begin(), sizes.end());

@@ -112,7 +112,7 @@ void add_hardware_init(CLI::App& hardware, ExitStatus& status) {
   add_number(command, "--sockets", node.sockets, 1, 1024, "processors");
   add_number(command, "--switches", node.switches, 0, 1024,
              "PCIe switches, on which GPUs and cards hang; 0: on the processors");
-  add_number(command, "--nics", node.nics, 0, 1024, "network cards");
+  add_number(command, "--nics", node.nics, 0, 1024, "NICs");
   add_text(command, "--nic-bandwidth", node.nic_bandwidth, "'400 Gbit/s'", "what one of them carries");
   add_text(command, "-o,--output", options.output, "FILE.yaml", "file to write (default: standard output)");
 }
@@ -123,12 +123,14 @@ struct ListRow {
   std::vector<CatalogueEntry> (*entries)();
   std::string (*shown)(const std::string& name);
   void (*add_more)(CLI::App& command, ExitStatus& status) = nullptr;
+  bool is_former = false;  ///< a name that is still accepted
 };
-constexpr std::array<ListRow, 4> lists = {
+constexpr std::array<ListRow, 5> lists = {
     {{"scenarios", "List or show shipped scenarios", list_scenarios, shown_file<Catalogue::run>},
      {"hardware", "List or show known nodes and GPUs", list_hardware, shown_hardware, add_hardware_init},
      {"models", "List or show known models", list_models, shown_model},
-     {"trainers", "List or show known frameworks", list_trainers, shown_file<Catalogue::trainer>}}};
+     {"frameworks", "List or show known frameworks", list_trainers, shown_file<Catalogue::trainer>},
+     {"trainers", "List or show known frameworks", list_trainers, shown_file<Catalogue::trainer>, nullptr, true}}};
 
 void print_list(const ListRow& list) {
   TextTable table("lll");
@@ -142,6 +144,7 @@ void add_list(CLI::App& app, ExitStatus& status) {
   for (const ListRow& row : lists) {
     CLI::App* command = app.add_subcommand(row.command, row.help);
     command->require_subcommand(1);
+    if (row.is_former) command->group("");
     command->add_subcommand("list", row.help)->callback([&row] { print_list(row); });
     const auto name = std::make_shared<std::string>();
     CLI::App* show = command->add_subcommand("show", "Show the file of a name, with derived values");

@@ -130,7 +130,7 @@ Panel panel_of(CurveChart chart, const std::string& title) {
 }
 
 Figure to_figure(const AttentionChart& attention) {
-  Panel memory = panel_of(attention.memory, "Memory at its peak");
+  Panel memory = panel_of(attention.memory, "Peak memory");
   memory.levels.push_back(
       {.at = attention.capacity * 1e-9, .name = "the GPU has " + format_bytes(Bytes(attention.capacity))});
   return {.title = attention.times.title, .panels = {panel_of(attention.times, "Time"), std::move(memory)}};

@@ -32,8 +32,7 @@ double centimetres(const std::string& text) {
 /// How a picture is to look, and where its numbers go.
 void add_looks(CLI::App& app, PlotOptions& options) {
   app.add_option_function<std::string>(
-         "--title", [&options](const std::string& title) { options.title = title; },
-         "instead of the picture's own; '': none")
+         "--title", [&options](const std::string& title) { options.title = title; }, "title of the picture ('': none)")
       ->type_name("TEXT");
   app.add_option_function<std::string>(
          "--labels",
@@ -49,7 +48,7 @@ void add_looks(CLI::App& app, PlotOptions& options) {
       ->check(refuse, "");
   app.add_option_function<std::string>(
          "--width", [&options](const std::string& width) { options.width_cm = centimetres(width); },
-         "for print, so wide: letters of 6 points and more, a column of a paper is 8.5cm")
+         "width for print, such as 8.5cm for a column")
       ->type_name("WIDTH");
 }
 
@@ -60,15 +59,15 @@ struct PlotOption {
   const char *type, *what;
 };
 constexpr PlotOption plot_options[] = {
-    {"x", &PlotOptions::x, "KEY", "the key or column across (of maps default: cluster.network.nic_bandwidth)"},
+    {"x", &PlotOptions::x, "KEY", "the key or column across (map: default cluster.network.nic_bandwidth)"},
     {"y", &PlotOptions::y, "KEY", "key upwards (default: workload.collective.size)"},
     {"panels", &PlotOptions::panels, "KEY",
-     "a panel for each value of this key or column (of maps default: workload.collective.ranks)"},
-    {"until", &PlotOptions::until, "TIME", "leave out of the timeline what lies behind (default: the end)"},
+     "a panel for each value of this key or column (map: default workload.collective.ranks)"},
+    {"until", &PlotOptions::until, "TIME", "end of the timeline (default: all of it)"},
     {"beside", &PlotOptions::beside, "TRACE.json",
      "a measured step in Chrome's format, as PyTorch's profiler writes it"},
     {"run", &PlotOptions::run, "NAME", "between hosts: the timeline of this run, measured with --timeline"},
-    {"streams", &PlotOptions::streams, "WORD", "of the timeline those streams whose names contain this"},
+    {"streams", &PlotOptions::streams, "WORD", "only streams whose names contain this"},
     {"measurements", &PlotOptions::measurements, "DIR", "the operators that foretrain-gpu measured into this folder"},
     {"algorithms", &PlotOptions::algorithms, "NAME,NAME,…",
      "ways of synchronising (default: ring,parameter_server,naive)"},
@@ -77,7 +76,7 @@ constexpr PlotOption plot_options[] = {
      "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost, bus_bandwidth"},
     {"constant-tokens", &PlotOptions::constant_tokens, "",
      "shorter sequences come in larger batches: batch times length stays that of the scenario"},
-    {"band", &PlotOptions::band, "", "shade the range in which nine of ten such cases lie"},
+    {"band", &PlotOptions::band, "", "shade the 90 % interval"},
     {"rates", &PlotOptions::rates, "", "write samples per second beside the bars"}};
 
 /// Options of other types. Whether there is one of this name.
@@ -124,7 +123,7 @@ void add_plot_options(CLI::App& app, const PlotKind& kind, PlotOptions& options)
     CLI::Option* input = app.add_option(kind.input, options.files, kind.input_what)->required(!takes("any"));
     if (!takes("any") && !takes("many")) input->expected(1);
   }
-  add_picture(app, "-o,--output", options.output, takes("draw") ? "where the picture goes" : "draw it as well")
+  add_picture(app, "-o,--output", options.output, takes("draw") ? "picture to write" : "also draw it")
       ->required(takes("draw"));
   add_looks(app, options);
   if (kind.variations != nullptr) {

@@ -84,9 +84,9 @@ struct SweptQuantity {
 
 constexpr std::array<SweptQuantity, 7> quantities = {
     {{"time", "time", {"step_time_s", "time_s"}},
-     {"samples_per_second", "samples a second", {"samples_per_second"}},
+     {"samples_per_second", "samples/s", {"samples_per_second"}},
      {"tokens_per_second", "tokens a second", {"tokens_per_second"}},
-     {"mfu", "model FLOPs utilisation (%)", {"mfu"}, 0.01},
+     {"mfu", "MFU (%)", {"mfu"}, 0.01},
      {"memory", "peak GPU memory (GB)", {"memory_per_gpu_bytes"}, 1e9},
      {"cost", "cost (USD)", {"cost_usd"}},
      {"bus_bandwidth", "bus bandwidth (GB/s)", {"bus_bandwidth_bytes_per_second"}, 1e9}}};

@@ -28,9 +28,9 @@ ExitStatus run_share(const ShareOptions& options) {
 
 void add_share(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<ShareOptions>(
-      app, "share", "Write measured rows without names and paths, to give back", status, run_share);
+      app, "share", "Write measured rows without names and paths, to share them", status, run_share);
   command.add_option("RUNS.csv", options.file, "a table of cases with measured.* columns")->required();
-  add_text(command, "-o,--output", options.output, "OUT.csv", "where the table goes, instead of to the screen");
+  add_text(command, "-o,--output", options.output, "OUT.csv", "file to write (default: standard output)");
 }
 
 }  // namespace foretrain

@@ -17,6 +17,7 @@
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/csv.hpp"
@@ -52,7 +53,7 @@ std::string with_names(const std::string& expression, const std::map<std::string
   std::string result, word;
   char quote = '\0';
   const auto finish_word = [&] {
-    const auto known = names.find(word);
+    const auto known = names.find(keys::current_name(word));
     result += known == names.end() ? word : known->second;
     word.clear();
   };

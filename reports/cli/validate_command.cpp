@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/case_tables.hpp"
@@ -62,13 +64,14 @@ std::vector<Comparison> compare_case(const Case& row, const Outcome& outcome, st
 }
 
 PairReport pairs_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,
-                    const std::vector<std::string>& keys) {
+                    std::vector<std::string> names) {
   std::vector<Rival> rivals;
   std::vector<FailedCase> said_elsewhere;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     for (const Comparison& c : compare_case(cases[i], outcomes[i], said_elsewhere)) rivals.push_back({&cases[i], c});
   }
-  return compare_pairs(rivals, keys);
+  std::ranges::transform(names, names.begin(), keys::current_name);
+  return compare_pairs(rivals, names);
 }
 
 AccuracyReport report_on(const std::vector<Case>& cases, std::vector<Outcome> outcomes,

@@ -201,7 +201,7 @@ Combinations::Part Combinations::part_of(const std::string& key, const std::stri
   const SourcePosition where{fmt::format("--vary {}={}", key, value), 0, 0};
   const std::optional<SyncChoice> choice = sync_choice(key, value);
   if (!choice) {
-    part.overrides.push_back({key, value, where});
+    part.overrides.push_back({keys::current_name(key), value, where});
     return part;
   }
   for (const auto& [set, text] : choice->settings) part.overrides.push_back({set, text, where});

@@ -166,11 +166,11 @@ std::string comparison_text(const std::vector<Result>& results) {
     }
     if (results[i].train() && first.train()) {
       const std::string why = causes(*results[i].train(), *first.train());
-      if (!why.empty()) sentence += ". Time per sample, in % of [1]: " + why;
+      if (!why.empty()) sentence += ". Time per sample against [1]: " + why;
     }
     text += paragraph(sentence + ".");
   }
-  if (models_differ) text += paragraph("The models differ: samples/s do not compare their training.");
+  if (models_differ) text += paragraph("The models differ, so samples/s does not measure training progress.");
   return text;
 }
 

@@ -21,7 +21,6 @@ struct Diagnosis {
   const char *question, *bottleneck;
 };
 
-/// Of each of `idle_parts`.
 constexpr std::array<Diagnosis, idle_parts.size()> of_idle_parts = {{{"data stall", "data loading"},
                                                                      {"host overhead", "kernel dispatch on the CPU"},
                                                                      {"pipeline bubble", "the pipeline bubble"},
@@ -104,7 +103,7 @@ void diagnose(const Scenario& scenario, Explanation& e) {
   const auto* of = std::get_if<TrainWorkload>(&scenario.workload);
   const double memory = share_of(e.sensitivities, "GPU memory bandwidth");
   const double arithmetic = share_of(e.sensitivities, "GPU compute");
-  if (ask("memory-bound share, against compute-bound", memory, arithmetic)) {
+  if (ask("memory-bound kernels (limit: compute-bound)", memory, arithmetic)) {
     e.bottleneck = "GPU memory bandwidth";
     e.advice = unused({{"compiled execution", scenario.plan.execution == ExecutionMode::eager},
                        {"FlashAttention", of->attention == AttentionKind::standard},

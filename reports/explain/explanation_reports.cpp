@@ -100,12 +100,14 @@ std::string sensitivity_text(const Explanation& e) {
 std::string remedies_text(const Explanation& e) {
   TextTable table("lrrl", {"change", e.result.train() ? "throughput" : "speed-up",
                            e.result.train() ? "step time" : "time", "--set"});
-  std::string same, worse, impossible;
+  std::string same, worse;
+  std::vector<std::pair<std::string, std::string>> impossible;  ///< reasons, and what has them
   const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
   bool helps = false;
   for (const WhatIf& r : e.remedies) {
     if (!r.result) {
-      impossible += fmt::format("    {}\n", wrap(r.name + ": " + r.why_not, page_width() - 6, 6));
+      const auto known = std::ranges::find(impossible, r.why_not, &std::pair<std::string, std::string>::first);
+      add(known == impossible.end() ? impossible.emplace_back(r.why_not, "").second : known->second, r.name);
     } else if (r.speedup < 1.0 - least_change) {
       add(worse, fmt::format("{} ({})", r.name, signed_percent(r.speedup - 1.0)));
     } else if (r.speedup < 1.0 + least_change) {
@@ -122,7 +124,10 @@ std::string remedies_text(const Explanation& e) {
                      (helps ? table.text(2) : std::string("  none of those tried is faster\n"));
   if (!same.empty()) text += listed(fmt::format("No effect (below {:.2g} %)", 100.0 * least_change), same);
   if (!worse.empty()) text += listed("Slower", worse);
-  if (!impossible.empty()) text += "  Infeasible:\n" + impossible;
+  if (!impossible.empty()) text += "  Infeasible:\n";
+  for (const auto& [why, names] : impossible) {
+    text += fmt::format("    {}\n", wrap(names + ": " + why, page_width() - 6, 6));
+  }
   return text;
 }
 

@@ -121,7 +121,7 @@ void compare(const Exporter& exporter, const Outgoing& out, const Scenario& agai
       file.unsaid.push_back(setting.key + ": " + setting.value);
       continue;
     }
-    file.otherwise.push_back(fmt::format("{}: predicted {}, there {}", setting.key, setting.value, found->second));
+    file.otherwise.push_back(fmt::format("{}: predicted {}, by default {}", setting.key, setting.value, found->second));
   }
 }
 

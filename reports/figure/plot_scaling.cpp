@@ -75,12 +75,12 @@ double ScalingChart::ideal_of_a_gpu() const {
 }
 
 CurveChart ScalingChart::throughput() const {
-  return made_of(steps, {samples + " a second", 1.0, format_count},
+  return made_of(steps, {samples + "/s", 1.0, format_count},
                  [&](std::size_t i, double time) { return batches[i] / time; });
 }
 
 CurveChart ScalingChart::efficiency() const {
-  const Scale share = {"share of the ideal (%)", 0.01, [](double part) { return fmt::format("{:.0f} %", 100 * part); }};
+  const Scale share = {"scaling efficiency (%)", 0.01, [](double part) { return fmt::format("{:.0f} %", 100 * part); }};
   return made_of(steps, share, [&, ideal = ideal_of_a_gpu()](std::size_t i, double time) {
     return batches[i] / time / (ideal * steps.places[i]);
   });

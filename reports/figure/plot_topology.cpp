@@ -1,5 +1,5 @@
-// Machines and fabrics as rows of boxes: sockets above, below them PCIe switches, then GPUs with NICs, then
-// NVSwitches; of a fabric a row a level, machines lowest, each with the words that say how many there are.
+// Draws machines and fabrics as rows of boxes. A machine has sockets above, then PCIe switches, GPUs with NICs, and
+// NVSwitches. A fabric has a row for each level, machines lowest, with labels that count them.
 #include "reports/figure/plot_topology.hpp"
 
 #include <fmt/format.h>
@@ -153,7 +153,7 @@ std::vector<Tier> levels_of(const FatTree& tree, const Cluster& cluster) {
   levels.push_back({VertexKind::pcie_switch, "leaf", leaves,
                     fmt::format("{} {}{}, {} on each", leaves, leaves == 1 ? "leaf" : "leaves",
                                 tree.rails ? ", one a rail" : "", counted(tree.nodes_per_leaf, "machine")),
-                    "card to leaf: " + gigabits(cluster.network.nic_bandwidth), leaves / rails});
+                    "NIC to leaf: " + gigabits(cluster.network.nic_bandwidth), leaves / rails});
   return levels;
 }
 
@@ -298,7 +298,7 @@ class Sheet {
     if (fits(part.name)) return label(middle, part.name, Pin::middle);
     if (fits(digits)) label(middle, digits, Pin::middle);
     if (part.kind == VertexKind::gpu) kind.name = "GPU";
-    if (part.kind == VertexKind::nic) kind.name = "network card";
+    if (part.kind == VertexKind::nic) kind.name = "NIC";
   }
 
   /// From edge to edge of two boxes. Within the first row lines are arcs above it, within others below.

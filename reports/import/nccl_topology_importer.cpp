@@ -144,7 +144,7 @@ class TopologyReader {
     told_.gpu_why = "assumed by its slot, nothing names it; --set gpu=NAME of `foretrain list`";
     told_.gpu_assumed = told_.gpu_by_class = true;
     told_.nvlinks_told = false;
-    notes_.emplace_back("The file leaves NVLinks and the speed of network cards to NCCL, which looks for itself.");
+    notes_.emplace_back("The file leaves NVLinks and the speed of NICs to NCCL, which looks for itself.");
   }
 
   /// Known processor with this vendor, family and model of /proc/cpuinfo.
@@ -233,7 +233,7 @@ class TopologyReader {
     }
   }
 
-  /// Those that carry collectives; others are for the machine's own traffic.
+  /// Keeps NICs that carry collectives; others are for the machine's own traffic.
   void keep_fastest_cards() {
     double fastest = 0.0;
     for (const Card& card : cards_) fastest = std::max(fastest, card.gigabits);
@@ -250,7 +250,7 @@ class TopologyReader {
       told_.card_gigabits = card.gigabits;
       told_.gpu_direct = card.direct;
     }
-    if (slower > 0) notes_.push_back(fmt::format("{} slower network cards are left out", slower));
+    if (slower > 0) notes_.push_back(fmt::format("slower NICs left out: {}", slower));
     drop_empty_switches();
   }
 

@@ -31,8 +31,7 @@ struct PlacedKey {
   Place place;
 };
 
-/// Those below the prefix, all of them where it is empty. What one kind of file has and another one before it as well
-/// is left out with its repeats.
+/// Keys below the prefix, or all. Leaves out keys of an earlier kind of file, with repeats.
 std::vector<PlacedKey> placed_keys(Repeats repeats, std::string_view prefix = "") {
   std::vector<PlacedKey> found;
   std::set<const Key*> before;
@@ -162,15 +161,13 @@ std::optional<std::string> pages_of(const std::vector<PlacedKey>& found) {
   return text;
 }
 
+bool has_value(const Place& place, std::string_view word) {
+  return std::ranges::any_of(place.key->value.forms(),
+                             [&](const Form& form) { return std::ranges::find(form.words, word) != form.words.end(); });
+}
+
 /// "plan.zero" of "plan.zero: 3" and of "plan.zero x …"; empty where no key is named first.
 std::string key_in(std::string_view ours) { return std::string(ours.substr(0, ours.find_first_of(":, "))); }
-
-/// Bars would end a table's cell.
-std::string markdown_cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
-  return escaped;
-}
 
 /// Under which heading a key is told: the key that it stands below, or the variant that has it.
 std::string heading_of(const Place& place) {
@@ -178,37 +175,44 @@ std::string heading_of(const Place& place) {
   return place.path.size() == own ? place.when : place.path.substr(0, place.path.size() - own - 1);
 }
 
-/// A table of keys. Neighbours that differ in nothing but their names share a row; the variant that has the keys below
+/// "integer; default 1".
+std::string value_in_brackets(const Key& key) {
+  std::string value = describe(key.value);
+  value.erase(0, value.starts_with("an ") ? 3 : value.starts_with("a ") ? 2 : 0);
+  if (key.needed()) return value + "; required";
+  const std::string usual = usual_of(key);
+  return usual.empty() ? value : fmt::format("{}; default {}", value, usual);
+}
+
+/// A list of keys. Neighbours that differ in nothing but their names share a line; the variant that has the keys below
 /// it has one of its own.
-class MarkdownTable {
+class MarkdownList {
  public:
   void add(const Place& place) {
-    std::string meaning(place.key->meaning);
-    if (!place.key->together.empty()) meaning += fmt::format(" ({})", place.key->together);
-    const std::string cells = fmt::format(" | {} | {} | {} |\n", markdown_cell(describe(place.key->value)),
-                                          without(*place.key), markdown_cell(meaning));
+    std::string text = fmt::format(" ({}): {}", value_in_brackets(*place.key), place.key->meaning);
+    if (!place.key->together.empty()) text += fmt::format(" ({})", place.key->together);
     const std::string when = place.when == heading_of(place) ? "" : place.when;
-    if (when != when_) rows_ += cells_ + fmt::format("| **{}** | | | |\n", when.empty() ? "always" : when);
-    if (when == when_ && cells == cells_) {
-      rows_ += fmt::format(", `{}`", place.key->name);
+    if (when != when_) lines_ += text_ + fmt::format("\n\n**{}**\n", when.empty() ? "always" : when);
+    if (when == when_ && text == text_) {
+      lines_ += fmt::format(", `{}`", place.key->name);
     } else {
-      rows_ += (when == when_ ? cells_ : "") + fmt::format("| `{}`", place.key->name);
+      lines_ += (when == when_ ? text_ : "") + fmt::format("\n- `{}`", place.key->name);
     }
     when_ = when;
-    cells_ = cells;
+    text_ = text;
   }
   /// A mapping whose keys stand below another heading as well.
   void add_reference(const std::string& heading) {
     if (std::ranges::find(others_, heading) == others_.end()) others_.push_back(heading);
   }
   [[nodiscard]] std::string text() const {
-    std::string text = "\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n" + rows_ + cells_;
+    std::string text = lines_ + text_ + "\n";
     for (const std::string& other : others_) text += fmt::format("\nFurther keys: as below `{}`.\n", other);
     return text;
   }
 
  private:
-  std::string rows_, when_, cells_;  ///< the last row's cells behind its names
+  std::string lines_, when_, text_;  ///< the last key's text behind its names
   std::vector<std::string> others_;
 };
 
@@ -227,21 +231,21 @@ std::string told_before(const std::vector<PlacedKey>& all, const keys::FileKind&
   return text.empty() ? text : text + ".\n";
 }
 
-/// A table for each heading, in the order in which they come first.
+/// A list for each heading, in the order in which they come first.
 void add_sections(std::string& text, const std::vector<PlacedKey>& all, std::string_view file) {
-  std::vector<std::pair<std::string, MarkdownTable>> sections;
+  std::vector<std::pair<std::string, MarkdownList>> sections;
   std::map<const Key*, std::string> first_heading;
   for (const PlacedKey& placed : all) {
     if (placed.file != file) continue;
     const std::string heading = heading_of(placed.place);
-    auto section = std::ranges::find(sections, heading, &std::pair<std::string, MarkdownTable>::first);
+    auto section = std::ranges::find(sections, heading, &std::pair<std::string, MarkdownList>::first);
     if (section == sections.end()) section = sections.insert(section, {heading, {}});
     const std::string& first = first_heading.try_emplace(placed.place.key, heading).first->second;
     first == heading ? section->second.add(placed.place) : section->second.add_reference(first);
   }
-  for (const auto& [heading, table] : sections) {
+  for (const auto& [heading, list] : sections) {
     if (!heading.empty()) text += fmt::format("\n### {}\n", heading);
-    text += table.text();
+    text += list.text();
   }
 }
 
@@ -285,7 +289,8 @@ std::string keys_markdown() {
       "All keys of foretrain's files. `foretrain help KEY` explains one key, with each of its values; `foretrain keys "
       "--json` prints all.\n`make keys` generates this page from the tables in `model/scenario/keys`.\n\n"
       "Editors with JSON Schema complete and check keys. For VS Code with Red Hat's YAML extension:\n\n"
-      "```\nforetrain keys --schema scenario > foretrain-scenario.json    # or hardware, model, calibration, trainer\n"
+      "```\nforetrain keys --schema scenario > foretrain-scenario.json    # or hardware, model, calibration, "
+      "framework\n"
       "```\n\nand in its `settings.json`:\n\n"
       "```\n\"yaml.schemas\": { \"./foretrain-scenario.json\": \"runs/*.yaml\" }\n```\n\n"
       "A single file names its schema in its first line: `# yaml-language-server: $schema=foretrain-scenario.json`.\n\n"
@@ -302,19 +307,24 @@ std::string keys_markdown() {
 std::optional<std::string> key_help(std::string_view key) {
   const std::string path = without_numbers(key);
   const auto select = [](std::vector<PlacedKey> all, const auto& matches) {
-    std::erase_if(all, [&](const PlacedKey& placed) { return !matches(placed.place.path); });
+    std::erase_if(all, [&](const PlacedKey& placed) { return !matches(placed.place); });
     return all;
   };
-  const auto whole = select(placed_keys(Repeats::told), [&](const std::string& other) { return other == path; });
+  const auto whole = select(placed_keys(Repeats::told), [&](const Place& other) { return other.path == path; });
   if (!whole.empty() && path.find('.') != std::string::npos) return pages_of(whole);
   const auto last = select(placed_keys(Repeats::left_out),
-                           [&](const std::string& other) { return other == path || last_word(other) == path; });
+                           [&](const Place& other) { return other.path == path || last_word(other.path) == path; });
   if (!last.empty()) return pages_of(last);
   for (const keys::AcceptedName& name : keys::accepted_names()) {
     if (path == join_path(name.mapping, name.theirs)) return key_help(join_path(name.mapping, name.ours));
   }
+  for (const keys::AcceptedValue& value : keys::accepted_values()) {
+    if (path == value.theirs) return fmt::format("foretrain calls {} {}\n\n{}", key, value.ours, *key_help(value.key));
+  }
   const auto ours = keys::our_name(key);
-  if (!ours) return std::nullopt;
+  if (!ours) {
+    return pages_of(select(placed_keys(Repeats::left_out), [&](const Place& place) { return has_value(place, path); }));
+  }
   const auto page = key_help(key_in(*ours));
   return fmt::format("foretrain calls {} {}\n\n{}", key, *ours, page.value_or(""));
 }

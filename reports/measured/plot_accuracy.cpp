@@ -20,12 +20,12 @@ struct DrawnQuantity {
 };
 
 constexpr DrawnQuantity drawn_quantities[] = {
-    {{"step_time"}, "Time of a training step", "s"},
-    {{"time_to_train"}, "Length of a training", "s"},
-    {{"samples_per_second", "tokens_per_second", "tokens_per_second_per_gpu"}, "Samples or tokens a second", ""},
-    {{"time"}, "Time of an operator or a collective", "s"},
+    {{"step_time"}, "Step time", "s"},
+    {{"time_to_train"}, "Time to train", "s"},
+    {{"samples_per_second", "tokens_per_second", "tokens_per_second_per_gpu"}, "Throughput, samples/s or tokens/s", ""},
+    {{"time"}, "Operators and collectives", "s"},
     {{"bus_bandwidth"}, "Bus bandwidth", "B/s"},
-    {{"memory_per_gpu"}, "Memory of a GPU", "B"}};
+    {{"memory_per_gpu"}, "GPU memory", "B"}};
 
 using Group = std::vector<Comparison>;
 

@@ -25,8 +25,7 @@ std::vector<std::string> statistics_cells(const std::string& name, const ErrorSt
           percent_text(s.median_error),
           signed_percent(s.bias),
           s.coverage ? fmt::format("{:.0f} %", *s.coverage * 100.0) : "",
-          signed_percent(s.worst),
-          s.worst_case};
+          signed_percent(s.worst)};
 }
 
 /// Anchor cases and their scale factors.
@@ -135,7 +134,7 @@ std::string pairs_section(const PairReport& pairs) {
 }  // namespace
 
 std::string to_text(const AccuracyReport& report, const TextOptions& options) {
-  TextTable table("lrrrrrrl", {"group", "n", "MAPE", "median", "bias", "in 90 %", "worst", "worst case"});
+  TextTable table("lrrrrrr", {"group", "n", "MAPE", "median", "bias", "in 90 %", "worst"});
   for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
   table.add_rule();
   table.add_row(statistics_cells("all", report.overall));

@@ -14,7 +14,7 @@
 namespace foretrain {
 
 namespace {
-constexpr std::size_t column_gap = 2;
+constexpr std::size_t column_gap = 2, least_column = 16;
 
 int page_columns = 80;
 
@@ -26,13 +26,12 @@ bool may_be_cut(const std::string& word, std::size_t longest_whole) {
 /// Blanks that set a cell in from those above it.
 std::size_t blanks_before(const std::string& cell) { return std::min(cell.find_first_not_of(' '), cell.size()); }
 
-/// Bytes of the part of a word that fits in `room` columns: up to a dot, an equals sign or a slash in its second half
-/// where there is one.
+/// Bytes of the part of a word that fits in `room` columns: up to a mark in its second half where there is one.
 std::size_t cut_of(const std::string& word, std::size_t room) {
   std::size_t at = 0, behind_mark = 0;
   for (std::size_t column = 1; column <= room && at < word.size(); ++column) {
     at += std::max<std::size_t>(character_length(word, at), 1);
-    if (2 * column > room && std::string_view(".=/").find(word[at - 1]) != std::string_view::npos) behind_mark = at;
+    if (2 * column > room && std::string_view(".=/-").find(word[at - 1]) != std::string_view::npos) behind_mark = at;
   }
   return behind_mark > 0 && at < word.size() ? behind_mark : at;
 }
@@ -89,18 +88,18 @@ TextTable::Widths TextTable::natural_widths() const {
 }
 
 TextTable::Widths TextTable::fitted_widths(std::size_t room) const {
-  constexpr std::size_t key_with_value = 36, least = 16;  // the former stay whole where they can, to be copied
+  constexpr std::size_t key_with_value = 36;  // stay whole where they can, to be copied
   const Widths widths = shrunk_widths(room, key_with_value);
-  return total_of(widths) > room ? shrunk_widths(room, least) : widths;
+  return total_of(widths) > room ? shrunk_widths(room, least_column) : widths;
 }
 
 TextTable::Widths TextTable::shrunk_widths(std::size_t room, std::size_t longest_whole) const {
-  constexpr std::size_t least = 16, widest_number = 24;
-  Widths widths = natural_widths(), words(columns_.size(), least);
+  constexpr std::size_t widest_number = 24;
+  Widths widths = natural_widths(), words(columns_.size(), least_column);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       for (const std::string& word : split_words(row[i])) {
-        if (i > 0 && may_be_cut(word, longest_whole)) continue;
+        if ((i > 0 || longest_whole == least_column) && may_be_cut(word, longest_whole)) continue;
         words[i] = std::max(words[i], blanks_before(row[i]) + display_width(word));
       }
     }

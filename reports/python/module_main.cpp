@@ -121,8 +121,8 @@ std::vector<CatalogueEntry> entries_of(const std::string& section) {
   if (section == "scenarios") return list_scenarios();
   if (section == "hardware") return list_hardware();
   if (section == "models") return list_models();
-  if (section == "trainers") return list_trainers();
-  throw UsageError("the catalogue has scenarios, hardware, models and trainers");
+  if (section == "frameworks" || section == "trainers") return list_trainers();
+  throw UsageError("the catalogue has scenarios, hardware, models and frameworks");
 }
 
 /// Names with their descriptions.

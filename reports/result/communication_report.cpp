@@ -68,7 +68,7 @@ std::string communication_section(const TrainResult& train, bool verbose) {
       add("  " + operation_of(name), traffic.alone, "", "", traffic.sent, "");
   }
   std::string notes = train.buckets ? bucket_text(*train.buckets) : "";
-  if (train.communication_to_compute) {
+  if (train.communication_to_compute && train.communication_to_compute->simulated > 0.0) {
     notes += (notes.empty() ? "" : " · ") + ratio_text(*train.communication_to_compute, verbose);
   }
   return "\nCommunication\n" + table.text(page_indent) + (notes.empty() ? "" : paragraph(notes));

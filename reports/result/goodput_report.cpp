@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/format.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {
@@ -39,7 +40,7 @@ std::string interval_line(const TrainResult& train) {
     text += fmt::format("{} · {} · ", describe("Young", *search.young), describe("Daly", *search.daly));
   }
   text += describe("best by simulation", search.best);
-  if (search.daly) text += fmt::format("; Daly's formula for this interval: {}", format_percent(goodput.by_daly));
+  if (search.daly) text += fmt::format(". By Daly's formula this interval gives {}", format_percent(goodput.by_daly));
   return paragraph(text);
 }
 
@@ -49,7 +50,11 @@ std::string causes_line(const TrainResult::Goodput& goodput) {
   std::string text = fmt::format("mean time between failures {}, {} failures in this training",
                                  format_seconds(goodput.mtbf), format_count(all));
   for (std::size_t i = 0; i < goodput.kinds.size() && all > 0.0; ++i) {
-    text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", goodput.kinds[i],
+    const std::string& kind = goodput.kinds[i];
+    text += fmt::format("{}{} {}", i == 0 ? ": " : ", ",
+                        kind == "gpu"   ? "GPU"
+                        : kind == "nic" ? "NIC"
+                                        : kind,
                         format_percent(goodput.simulated.interruptions[i] / all));
   }
   return paragraph(text);
@@ -99,7 +104,8 @@ std::string bill_section(const TrainResult& train) {
   const TrainResult::Bill& bill = *train.bill;
   TextTable table("ll");
   table.add_row(
-      {"electricity", fmt::format("{:.0f} kW on average · {} kWh", *bill.watts * 1e-3, format_count(*bill.kwh))});
+      {"electricity", fmt::format("{} kW on average · {} kWh", grouped(fmt::format("{:.0f}", *bill.watts * 1e-3)),
+                                  format_count(*bill.kwh))});
   if (bill.kg_co2) table.add_row({"CO2", fmt::format("{} t", format_count(*bill.kg_co2 * 1e-3))});
   return "\nWhole training\n" + table.text(page_indent);
 }

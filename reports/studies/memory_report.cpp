@@ -57,7 +57,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
       any = any || size > Bytes(0.0);
       row.push_back(size > Bytes(0.0) ? format_bytes(size) : "-");
     }
-    row.push_back(bar(peak.size.at(p) / timeline.capacity, bar_width));
+    row.push_back(bar(peak.size.at(p) / timeline.capacity, columns.size() > 3 ? bar_width / 3 : bar_width));
     if (any) table.add_row(row);
   }
   table.add_rule();
@@ -117,7 +117,7 @@ std::string to_text(const MemoryReport& report) {
   if (report.largest_micro_batch > 0) {
     text += fmt::format("Largest micro-batch that fits: {} (now {})", report.largest_micro_batch, report.micro_batch);
     if (report.largest_micro_batch != report.micro_batch) {
-      text += fmt::format(", with {} micro-batches per step: the global batch grows", report.timeline.micro_batches);
+      text += fmt::format("; accumulation {}: the global batch grows", report.timeline.micro_batches);
     }
     text += "\n";
   } else {

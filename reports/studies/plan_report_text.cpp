@@ -86,7 +86,8 @@ std::string changes_text(const Result& plan, const Result& own) {
     const bool is_number = setting.value.find_first_not_of("0123456789") == std::string::npos;
     const std::string before = known != own.settings.end() ? known->value : is_number ? "1" : "";
     if (setting.name.empty() || before == setting.value) continue;
-    text += fmt::format("{}{}{} {}{}", text.empty() ? "" : " · ", setting.line == "Gradients" ? "gradients " : "",
+    text += fmt::format("{}{}{} {}{}", text.empty() ? "" : " · ",
+                        setting.line == "Gradients" || setting.line == "Weights" ? to_lower(setting.line) + " " : "",
                         setting.name, setting.value, before.empty() ? "" : fmt::format(" (was {})", before));
   }
   return text.empty() ? "none" : text;
@@ -201,7 +202,6 @@ std::string alternatives_text(const PlanReport& report) {
   return shown.size() < 2 ? "" : "\nAlternatives (why slower)\n" + table.text(page_indent);
 }
 
-/// The best plan on each kind of machines.
 std::string machines_text(const PlanReport& report) {
   std::string text = "\nBest plan per machine type, cheapest first (* Pareto front of time and cost)\n";
   for (const RankedPlan& plan : report.machines) {

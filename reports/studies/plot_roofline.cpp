@@ -43,7 +43,7 @@ Axis intensity_axis(const RooflinePanel& panel, const std::vector<RooflinePoint>
 Axis rate_axis(const RooflinePanel& panel, const std::vector<RooflinePoint>& points) {
   double low = panel.roofs.back().rate.value();
   for (const RooflinePoint& point : points) low = std::min(low, point.rate().value());
-  return {.name = "TFLOP a second",
+  return {.name = "TFLOP/s",
           .logarithmic = true,
           .low = low / tera / 2.0,
           .high = panel.roofs.front().rate.value() / tera * 1.6,

@@ -87,8 +87,8 @@ Panel key_panel() {
     classes[at_index(2 * doublings + most_class)].boxes = {{at - 0.5, at + 0.5, -0.5, 0.5}};
     if (doublings < 0) marks.points.push_back({at, 0.0});
   }
-  classes.front().name = "blue, with a dot: the servers are faster";
-  classes.back().name = "red: they are slower";
+  classes.front().name = "blue, with a dot: servers are faster";
+  classes.back().name = "red: servers are slower";
   Panel panel{.subtitle = "time of the servers ÷ time of the other way; equal: within 5 %",
               .width = step * static_cast<int>(labels.size()),
               .height = 16,

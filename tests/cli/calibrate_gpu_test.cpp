@@ -58,9 +58,9 @@ class FakeProgram {
 TEST_CASE("A folder measured elsewhere becomes a calibration and a machine, and both are used") {
   const TemporaryFolder folder;
   const std::string output = folder.file("calibration.json"), node = folder.file("node.yaml");
-  check_has(output_of({"calibrate", "--from", measured_folder(folder), "-o", output, "--hardware", node}),
-            {"unknown to the catalogue", "streaming.bandwidth_efficiency", "matrix products: nothing measured",
-             "bar 8.0 %: met"});
+  check_has(
+      output_of({"calibrate", "--from", measured_folder(folder), "-o", output, "--hardware", node}),
+      {"unknown to the catalogue", "streaming.bandwidth_efficiency", "GEMMs: nothing measured", "bar 8.0 %: met"});
   // 1 GiB of fp32 read and written: 2 x 4.29 GB over 400 GB/s = 21.5 ms, a size that was not measured.
   const std::string scenario = folder.file("run.yaml",
                                            "cluster: { node: node.yaml }\nworkload: { operator: { kind: elementwise, "

@@ -17,14 +17,14 @@ FILES = {
     "hardware": ["hardware/*.yaml", "hardware/*/*.yaml"],
     "model": ["models/*.yaml"],
     "calibration": ["calibrations/*.yaml"],
-    "trainer": ["trainers/*.yaml"],
+    "framework": ["frameworks/*.yaml"],
 }
 WRONG = {
     "scenario": "cluster: { node: dgx-h100, nodez: 2 }\nworkload: { train: { model: gpt2 } }",
     "hardware": "kind: gpu\nmemory: 80 apples",
     "model": "family: lama\nlayers: 2",
     "calibration": "kind: calibration\nconstants: []",
-    "trainer": "kind: trainer\nsettings: { plan.tensr: { value: 1 } }",
+    "framework": "kind: framework\nsettings: { plan.tensr: { value: 1 } }",
 }
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails where a page or a comment uses a retired word, and says which term replaces it. Fails as well
+"""Fails where a page, a comment or a text of a source uses a retired word, and says which term replaces it. Fails as well
 where more than 2 % of the sentences of pages, or of comments, have more than 30 words.
 
 check_words.py FILE…"""
@@ -38,6 +38,15 @@ RETIRED = {
 
 
 MOST_WORDS, MOST_LONG = 30, 0.02
+NAMES = {  # of settings files and JSON fields, which keep them
+    "model/scenario/document_walk.cpp": "habits",
+    "reports/result/result_fields.hpp": "traits",
+}
+
+
+def texts(source: str) -> str:
+    """Comments and strings, with the numbers of their lines."""
+    return "\n".join(" ".join(re.findall(r'//.*|"[^"]*"', line)) for line in source.splitlines())
 
 
 def comments(source: str) -> str:
@@ -76,15 +85,16 @@ def main(files: list[str]) -> int:
     read = {name: pathlib.Path(name).read_text(encoding="utf-8") for name in files}
     pages = {name: text for name, text in read.items() if name.endswith(".md")}
     sources = {name: text for name, text in read.items() if name not in pages}
-    remarks = {name: comments(text) for name, text in sources.items()}
-    for name, text in {**pages, **remarks}.items():
+    own_words = {name: texts(text) for name, text in sources.items() if not name.startswith("tests/")}
+    for name, text in {**pages, **own_words}.items():
         for number, line in enumerate(text.splitlines(), 1):
             for pattern, term in RETIRED.items():
                 for match in re.finditer(pattern, line, re.IGNORECASE):
-                    print(f"{name}:{number}: “{match.group()}”; say: {term}")
-                    found += 1
+                    if match.group() != NAMES.get(name):
+                        print(f"{name}:{number}: “{match.group()}”; say: {term}")
+                        found += 1
     long_pages = too_long("pages", list(pages.values()))
-    long_comments = too_long("comments", list(remarks.values()))
+    long_comments = too_long("comments", [comments(text) for text in sources.values()])
     return 1 if found or long_pages or long_comments else 0
 
 

@@ -45,7 +45,7 @@ TEST_CASE("Subcommands, options, their words and the catalogue's names are offer
   CHECK(offers({"init", "--model", "llama3-70b", "--node", ""}, "dgx-h100"));
   CHECK(offers({"models", "show", ""}, "llama3-70b"));
   CHECK(offers({"hardware", "show", ""}, "dgx-h100"));
-  CHECK_FALSE(offers({"trainers", "show", ""}, ring_of_four));
+  CHECK_FALSE(offers({"frameworks", "show", ""}, ring_of_four));
   CHECK(offers({"plot", ""}, "roofline"));
   CHECK(offers({"plot", "scaling", "-"}, "--output"));
 }

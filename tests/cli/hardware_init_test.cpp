@@ -31,7 +31,7 @@ TEST_CASE("A name of the catalogue shows the tree of its machine, and a scenario
              Catch::Contains("gpu0 … gpu7 – nvswitch  18 x nvlink4, 378 GB/s"));
   const std::string cluster = output_of({"plot", "topology", "network-rail-optimised-fat-tree"});
   // Eight machines on a leaf, a leaf for each of eight cards; eight cards below a leaf and a quarter of them upwards.
-  check_has(cluster, {"8 leaves, one a rail, 8 machines on each; card to leaf: 200 Gbit/s",
+  check_has(cluster, {"8 leaves, one a rail, 8 machines on each; NIC to leaf: 200 Gbit/s",
                       "2 spines; leaf to spines: 2 x 200 Gbit/s"});
 }
 

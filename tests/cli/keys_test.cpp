@@ -111,10 +111,15 @@ TEST_CASE("The page of reference says what the program reads") {
   CHECK(output_of({"keys", "--markdown"}) == text_of(FORETRAIN_SOURCE_DIR "/reports/docs/keys.md"));
 }
 
+TEST_CASE("help explains values, also by their former names") {
+  check_has(output_of({"help", "dualpipe"}), {"plan.schedule"});
+  check_has(output_of({"help", "plain"}), {"foretrain calls plain unfused", "workload.train.kernels"});
+}
+
 TEST_CASE("Schemas know keys, words and names") {
   check_has(output_of({"keys", "--schema", "scenario"}),
             {"\"additionalProperties\": false", "\"llama3-70b\"", "\"adamw\"", "#/definitions/training"});
-  for (const char* file : {"hardware", "model", "calibration", "trainer", "result"}) {
+  for (const char* file : {"hardware", "model", "calibration", "framework", "result"}) {
     output_of({"keys", "--schema", file});
   }
   CHECK(run_program({"keys", "--schema", "recipe"}).status == 2);
@@ -125,7 +130,8 @@ TEST_CASE("A name is shown with its file, and what follows from it") {
   check_has(output_of({"hardware", "show", "h100"}), {"gpu0", "nvswitch", "kind: node"});
   check_has(output_of({"hardware", "show", "a100-sxm-80gb"}), {"kind: gpu", "312"});
   CHECK_THAT(run_program({"scenarios", "show", ring_of_four}).output, Catch::Contains("collective:"));
-  CHECK_THAT(run_program({"trainers", "show", "megatron"}).output, Catch::Contains("plan.sync.bucket"));
+  CHECK_THAT(run_program({"frameworks", "show", "megatron"}).output, Catch::Contains("plan.sync.bucket"));
+  CHECK_THAT(run_program({"trainers", "show", "well-tuned"}).output, Catch::Contains("kind: framework"));
   check_refused({"hardware", "show", "dgx-h1000"}, {"did you mean dgx-h100?"});
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("a log's run is the scenario beside it, else that of its head, else --
   const auto told = [](const std::string& file, const char* scenario) {
     return run_program({"learn", file, "--json", "--scenario", scenario}).errors;
   };
-  const std::string used = "1 runs of trainings; at least 5";
+  const std::string used = "1 usable training runs; at least 5";
   check_has(told(with_head, "no-such-run"), {used});
   check_has(told(without, "no-such-run"), {"bare.log is left out", "no-such-run"});
   check_has(told(without, "gpt2-xl-dgx-a100"), {used});

@@ -119,4 +119,18 @@ TEST_CASE("Of two ways the better one is found, or told where it is not") {
   check_refused({"validate", "--cases", wrong, "--pairs", "plan.zync"}, {"plan.zync"});
 }
 
+TEST_CASE("Former names of keys select columns of tables and sweeps") {
+  const TemporaryFolder folder;
+  const std::string cases = folder.file("cases.csv",
+                                        "case,base,plan.trainer,measured.step_time\n"
+                                        "a,gpt2-xl-dgx-a100,megatron,800 ms\nb,gpt2-xl-dgx-a100,fsdp,600 ms\n");
+  for (const char* key : {"plan.trainer", "plan.framework"}) {
+    const std::vector<std::string> command = {"validate", "--cases", cases, "--pairs", key, "--json"};
+    CHECK(json::parse(output_of(command))["pairs"]["n"] == 1);
+  }
+  check_has(output_of({"sweep", "gpt2-xl-dgx-a100", "--fidelity", "estimate", "--vary", "plan.trainer=megatron,fsdp",
+                       "--where", "plan.trainer = 'fsdp' AND framework = 'fsdp'"}),
+            {"fsdp"});
+}
+
 }  // namespace foretrain::test

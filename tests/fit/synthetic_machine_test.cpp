@@ -113,7 +113,7 @@ TEST_CASE("A stage whose points mean nothing is refused: its constants stay publ
   for (const RobustConstant& constant : fitted().fit.fitted) CHECK(!constant.name.starts_with("attention."));
   CHECK(std::ranges::any_of(fitted().fit.undetermined,
                             [](const Undetermined& one) { return one.name.starts_with("attention."); }));
-  for (const char* kept : {"streaming", "matrix product", "convolution", "training step"}) {
+  for (const char* kept : {"streaming", "GEMM", "convolution", "training step"}) {
     INFO(kept);
     CHECK(stage(kept).adopted);
     CHECK(stage(kept).fitted < stage(kept).published);

@@ -30,7 +30,7 @@ TEST_CASE("Slots narrower than their card, idle cards and slow connections are s
   Cluster few = cluster_of(nvswitch_node(), 2);
   few.gpus_per_node = 2;
   REQUIRE(limits_of(few).size() == 1);
-  CHECK(limits_of(few).front().find("6 of its 8 network cards") != std::string::npos);
+  CHECK(limits_of(few).front().find("6 of its 8 NICs") != std::string::npos);
 
   // A window of 64 KiB over 1 ms there and back is 0.5 Gbit/s of a card of 200.
   Cluster far = cluster_of(nvswitch_node(), 2);

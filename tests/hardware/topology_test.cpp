@@ -229,7 +229,7 @@ TEST_CASE("Impossible clusters are named") {
   Node without_link = pcie_switch_node();
   without_link.links.erase(without_link.links.begin() + 2);
   CHECK(complaint(cluster_of(without_link)) == "pcie-switch: no link leads from gpu0 to gpu2");
-  CHECK(complaint(cluster_of(pcie_switch_node(), 2)) == "pcie-switch: 2 nodes need network cards");
+  CHECK(complaint(cluster_of(pcie_switch_node(), 2)) == "pcie-switch: 2 nodes need NICs");
   Cluster too_many = cluster_of(pcie_switch_node());
   too_many.gpus_per_node = 5;
   CHECK(complaint(too_many) == "pcie-switch: 5 GPUs per node asked for, but the node has 4");

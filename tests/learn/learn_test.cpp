@@ -115,7 +115,7 @@ TEST_CASE("A learned stack's file is a trainer that predicts what its setting do
   const LearnedStack stack = learn_stack(made_up.parameters, made_up.known, made_up.predict());
   StackSetting setting;
   for (const LearnedParameter& one : stack.parameters) setting.push_back(one.position);
-  LearnedFrom from{"runs.csv", "well-tuned", {}, {}};
+  LearnedFrom from{"runs.csv", "tuned", {}, {}};
   for (const Scenario& scenario : made_up.scenarios) {
     from.names.push_back(scenario.name);
     from.nodes.push_back(scenario.cluster.nodes);

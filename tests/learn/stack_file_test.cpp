@@ -32,7 +32,7 @@ LearnedStack made_up_stack() {
   return stack;
 }
 
-const LearnedFrom made_up_from = {"läufe.csv", "well-tuned", {"a", "b"}, {1, 4}};
+const LearnedFrom made_up_from = {"läufe.csv", "tuned", {"a", "b"}, {1, 4}};
 
 }  // namespace
 

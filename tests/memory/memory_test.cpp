@@ -39,11 +39,11 @@ TEST_CASE("compression that remembers its error keeps a second copy of the gradi
   };
   const MemoryFootprint plain = with({});
   const MemoryFootprint cast = with({"plan.sync.compression=bf16"});
-  const MemoryFootprint remembered = with({"plan.sync.compression=bf16", "plan.sync.error_feedback=true"});
+  const MemoryFootprint fed_back = with({"plan.sync.compression=bf16", "plan.sync.error_feedback=true"});
   const MemoryFootprint factored = with({"plan.sync.compression=powersgd(1)"});
   // A cast needs a bucket of 25 MB in half the size.
   CHECK((cast.workspace - plain.workspace).value() == Approx(12.5e6));
-  CHECK((remembered.workspace - cast.workspace).value() == Approx(plain.gradients.value()));
+  CHECK((fed_back.workspace - cast.workspace).value() == Approx(plain.gradients.value()));
   // PowerSGD: the error, a copy of a bucket and factors that hardly count.
   CHECK((factored.workspace - plain.workspace).value() == Approx(plain.gradients.value()).epsilon(0.01));
 }

@@ -18,36 +18,36 @@ struct StatedRow {
 };
 
 const std::vector<StatedRow> settings = {{"plan.sync.algorithm", "ring", "tree"},
-                                       {"plan.sync.bucket", "ddp", "whole"},
-                                       {"plan.sync.first_bucket", "2 MB", "3 MB"},
-                                       {"plan.sync.bucketing", "by_layer", "by_tensor"},
-                                       {"plan.sync.overlap", "true", "false"},
-                                       {"plan.sync.separate_bucket_buffers", "false", "true"},
-                                       {"plan.sync.accumulation", "fused", "added"},
-                                       {"plan.sync.gradient_precision", "fp32", "bf16"},
-                                       {"plan.execution", "eager", "compiled"},
-                                       {"workload.train.kernels", "fused", "unfused"},
-                                       {"workload.train.fusions", "none", "norm"},
-                                       {"workload.train.fused_qkv", "true", "false"},
-                                       {"workload.train.native_attention", "true", "false"},
-                                       {"workload.train.cache_cast_weights", "false", "true"},
-                                       {"workload.train.fused_optimizer", "true", "false"},
-                                       {"workload.train.clip_gradients", "true", "false"},
-                                       {"workload.train.context_sharding", "zigzag", "contiguous"},
-                                       {"workload.train.fp8_all_gather", "true", "false"},
-                                       {"workload.train.keep_gathered_inputs", "false", "true"},
-                                       {"workload.train.loss", "eager", "fused"},
-                                       {"workload.train.inplace_cross_entropy", "false", "true"},
-                                       {"workload.train.master_weights", "true", "false"},
-                                       {"workload.train.layer_overhead", "1 us", "2 us"},
-                                       {"workload.train.layer_dispatch", "1 us", "2 us"},
-                                       {"workload.train.memory_stretch", "1.1", "1.2"},
-                                       {"workload.train.kernel_slowdown", "1.1", "1.2"},
-                                       {"workload.train.activation_stretch", "1.1", "1.2"}};
+                                         {"plan.sync.bucket", "ddp", "whole"},
+                                         {"plan.sync.first_bucket", "2 MB", "3 MB"},
+                                         {"plan.sync.bucketing", "by_layer", "by_tensor"},
+                                         {"plan.sync.overlap", "true", "false"},
+                                         {"plan.sync.separate_bucket_buffers", "false", "true"},
+                                         {"plan.sync.accumulation", "fused", "added"},
+                                         {"plan.sync.gradient_precision", "fp32", "bf16"},
+                                         {"plan.execution", "eager", "compiled"},
+                                         {"workload.train.kernels", "fused", "unfused"},
+                                         {"workload.train.fusions", "none", "norm"},
+                                         {"workload.train.fused_qkv", "true", "false"},
+                                         {"workload.train.native_attention", "true", "false"},
+                                         {"workload.train.cache_cast_weights", "false", "true"},
+                                         {"workload.train.fused_optimizer", "true", "false"},
+                                         {"workload.train.clip_gradients", "true", "false"},
+                                         {"workload.train.context_sharding", "zigzag", "contiguous"},
+                                         {"workload.train.fp8_all_gather", "true", "false"},
+                                         {"workload.train.keep_gathered_inputs", "false", "true"},
+                                         {"workload.train.loss", "eager", "fused"},
+                                         {"workload.train.inplace_cross_entropy", "false", "true"},
+                                         {"workload.train.master_weights", "true", "false"},
+                                         {"workload.train.layer_overhead", "1 us", "2 us"},
+                                         {"workload.train.layer_dispatch", "1 us", "2 us"},
+                                         {"workload.train.memory_stretch", "1.1", "1.2"},
+                                         {"workload.train.kernel_slowdown", "1.1", "1.2"},
+                                         {"workload.train.activation_stretch", "1.1", "1.2"}};
 
 /// A trainer's file with these settings, of which the one at `changed` has its other value.
 std::string trainer_file(std::size_t changed) {
-  std::string text = "kind: trainer\nname: mine\nhabits:\n";
+  std::string text = "kind: framework\nname: mine\nhabits:\n";
   for (std::size_t i = 0; i < settings.size(); ++i) {
     text += fmt::format("  {}: {{ value: {}, kind: assumption, source: mine }}\n", settings[i].key,
                         i == changed ? settings[i].other : settings[i].value);

@@ -158,24 +158,24 @@ TEST_CASE("Levels of a fabric are told in words, with counts") {
   CHECK(told("nodes_per_leaf: 2, nodes_per_pod: 4, oversubscription: 2, pod_oversubscription: 2", 8) == R"(
   8 core switches; spine to core: 1600 Gbit/s from a pod
   16 spines, 8 in each pod of 4 machines; leaf to spines: 8 x 200 Gbit/s
-  4 leaves, 2 machines on each; card to leaf: 200 Gbit/s
+  4 leaves, 2 machines on each; NIC to leaf: 200 Gbit/s
   8 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
   CHECK(told("nodes_per_leaf: 1, rails: true", 2) == R"(
   1 spine; leaf to spines: 1 x 200 Gbit/s
-  16 leaves, one a rail, 1 machine on each; card to leaf: 200 Gbit/s
+  16 leaves, one a rail, 1 machine on each; NIC to leaf: 200 Gbit/s
   2 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
   CHECK(told("nodes_per_leaf: 4, nodes_per_pod: 16, pod_oversubscription: 3", 64) == R"(
   32 core switches; spine to core: 8533 Gbit/s from a pod
   128 spines, 32 in each pod of 16 machines; leaf to spines: 32 x 200 Gbit/s
-  16 leaves, 4 machines on each; card to leaf: 200 Gbit/s
+  16 leaves, 4 machines on each; NIC to leaf: 200 Gbit/s
   64 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
   CHECK(told("nodes_per_leaf: 4, nodes_per_pod: 8, rails: true, pod_oversubscription: 100", 32) == R"(
   4 core switches; spine to core: 128 Gbit/s from a pod
   16 spines, 4 in each pod of 8 machines; leaf to spines: 4 x 200 Gbit/s
-  64 leaves, one a rail, 4 machines on each; card to leaf: 200 Gbit/s
+  64 leaves, one a rail, 4 machines on each; NIC to leaf: 200 Gbit/s
   32 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
 }

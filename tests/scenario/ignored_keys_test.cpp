@@ -136,7 +136,7 @@ TEST_CASE("Trainers say how updated weights come back") {
        {Row{"nemo", buckets, true, ZeroBy::scatter}, Row{"megatron", buckets, false, ZeroBy::scatter},
         Row{"deepspeed", whole, false, ZeroBy::scatter}, Row{"ddp", tensors, false, ZeroBy::all_reduce},
         Row{"internevo", owners, false, ZeroBy::all_reduce}, Row{"nanotron", whole, false, ZeroBy::all_reduce},
-        Row{"well-tuned", buckets, false, ZeroBy::scatter}}) {
+        Row{"tuned", buckets, false, ZeroBy::scatter}}) {
     CAPTURE(row.trainer);
     for (const char* zero : {"1", "{ stage: 1, shard: 8 }"}) {
       const Plan plan =

@@ -157,7 +157,7 @@ TEST_CASE(
   const std::string larger =
       "{ family: llama, layers: 40, hidden: 5120, ffn_hidden: 13824, heads: 40, vocabulary: 103168, sequence: 2048 }";
   for (const std::string& model : {smaller, seven_billion, larger}) {
-    for (const char* trainer : {"internevo", "well-tuned", "deepspeed", "megatron"}) {
+    for (const char* trainer : {"internevo", "tuned", "deepspeed", "megatron"}) {
       double gained_before = 0.0;
       for (const int nodes : {32, 64, 128}) {
         CAPTURE(model, trainer, nodes);

@@ -26,7 +26,6 @@ bool has_all(const RawPoint& point, const Wanted& parameters) {
                      [&](const auto& wanted) { return point.parameter(wanted.first) == wanted.second; });
 }
 
-/// The points of a suite with these parameters.
 std::vector<const RawPoint*> points_with(const RawMeasurements& raw, const char* suite, const Wanted& parameters) {
   std::vector<const RawPoint*> points = raw.of_suite(suite);
   std::erase_if(points,
@@ -45,7 +44,7 @@ std::optional<Middle> seconds_of(const RawMeasurements& raw, const char* suite, 
   return Middle{middle, 0.5 * middle * points.front()->spread()};
 }
 
-/// Of points with a parameter `bytes` the one with most, or least.
+/// The point with the most, or least, `bytes`.
 const RawPoint* extreme(const std::vector<const RawPoint*>& points, bool most) {
   const RawPoint* best = nullptr;
   for (const RawPoint* point : points) {
@@ -157,7 +156,7 @@ void add_overlap(const RawMeasurements& raw, DirectList& list) {
     }
   }
   add_middle("collective.overlap_slowdown", slowdowns,
-             "a matrix product and a sum of vectors beside all_reduce, time over that alone, less one", list);
+             "a GEMM and a sum of vectors concurrent with all_reduce, time over that alone, less one", list);
 }
 
 /// Bytes per second of the largest copy, the smaller of both directions; seconds of the smallest.

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t enough_held_out = 5;
 constexpr double product_bar = 0.05, kernel_bar = 0.08, step_bar = 0.05;
 
-/// Of points held out where there are any.
+/// Uses points held out if there are any.
 AccuracyBar bar_of(const std::string& name, double limit, const std::vector<std::string>& families,
                    const std::vector<PointErrors>& errors) {
   for (const bool held_out : {true, false}) {
@@ -77,7 +77,7 @@ std::map<std::string, double> spreads_of(const std::vector<PointPair>& pairs) {
 }
 
 std::vector<AccuracyBar> bars_of(const std::vector<PointErrors>& errors) {
-  return {bar_of("matrix products", product_bar, {"matmul"}, errors),
+  return {bar_of("GEMMs", product_bar, {"matmul"}, errors),
           bar_of("other kernels", kernel_bar, {"convolution", "attention", "streaming", "memory_access"}, errors),
           bar_of("copies and task lists", kernel_bar, {"tasks"}, errors),
           bar_of("collectives", kernel_bar, {"collective"}, errors),

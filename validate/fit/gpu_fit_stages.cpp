@@ -56,7 +56,7 @@ std::vector<FitStage> fit_stages(const Gpu& gpu, const MeasuredKinds& measured) 
            {"streaming"},
            {"streaming.bandwidth_efficiency", "streaming.gather_efficiency", "streaming.kernel_us"}},
           {"memory access", {"memory_access"}, of_part({"access."})},
-          {"matrix product", {"matmul"}, products},
+          {"GEMM", {"matmul"}, products},
           {"sustained product", {"matmul sustained"}, sustained ? energies : std::vector<std::string>()},
           {"convolution", {"convolution"}, of_part({"convolution."})},
           {"attention",

@@ -27,9 +27,9 @@ constexpr double least_share = 0.02;
 constexpr double ten_tensors = 10.0;
 
 /// How stacks differ: the spread between the published tables that `foretrain validate` holds the program against,
-/// whose trainers are named. layer_overhead is 19 ms of Megatron-DeepSpeed and 0 of the others; kernels stretch by up
-/// to a fifth; reserved memory by up to 10 GB, and fragmentation by half of itself; kept activations by a third and
-/// tensors in wait by 50 (nanotron's code over Megatron's).
+/// whose trainers are named. layer_overhead is 19 ms of Megatron-DeepSpeed and 0 of the others. Kernels differ by up to
+/// a fifth, reserved memory by up to 10 GB, and fragmentation by half of itself. Activations differ by a third and
+/// pending buffers by 50 (nanotron's code over Megatron's).
 struct Learned {
   const char* constant;
   const char* meaning;

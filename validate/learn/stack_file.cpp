@@ -50,7 +50,7 @@ std::string setting(const std::string& key, const std::string& value, const std:
   return fmt::format("  {}: {{ value: {}, kind: fit, source: {} }}\n", key, value, quoted(source));
 }
 
-/// Those of the scenario's parts that the member of StackParameter names.
+/// Parameters of the scenario's part that the member of StackParameter names.
 std::vector<LearnedParameter> determined(const LearnedStack& stack, auto StackParameter::*part) {
   std::vector<LearnedParameter> found;
   for (const LearnedParameter& one : stack.parameters) {
@@ -94,7 +94,7 @@ std::string cluster(const LearnedStack& stack, const LearnedFrom& from) {
   return "cluster:\n" + setting("network.scaling", quoted("{ " + curve + " }"), from.table + sources);
 }
 
-/// Of everything that moves a step and is not known to the last digit that is written.
+/// Intervals of all settings that affect a step and are uncertain in the written digits.
 std::string likely(const LearnedStack& stack) {
   std::string text;
   for (const LearnedParameter& one : stack.parameters) {
@@ -180,7 +180,7 @@ StackJson json_of(const LearnedCase& one, const LearnedFrom& from) {
 }  // namespace
 
 std::string stack_file(const LearnedStack& stack, const LearnedFrom& from) {
-  std::string text = "kind: trainer\n";
+  std::string text = "kind: framework\n";
   text += "name: " + quoted("learned from " + from.table) + "\n";
   text += "description: " +
           quoted(fmt::format("{} runs of {}; other settings as {}", from.names.size(), from.table, from.base)) + "\n";
@@ -190,7 +190,7 @@ std::string stack_file(const LearnedStack& stack, const LearnedFrom& from) {
 std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text =
       fmt::format("Learned from {} runs of {}; other settings as {}\n\n", from.names.size(), from.table, from.base);
-  text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "± standard deviation", "runs");
+  text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "range (1 σ)", "runs");
   for (const LearnedParameter& one : stack.parameters) {
     const std::string range = one.determined ? range_text(one).substr(std::string("from ").size()) : "prior";
     text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position),

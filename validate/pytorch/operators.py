@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the operators of a table of cases with PyTorch's kernels on this GPU: matrix products and attention.
+"""Measures the operators of a table of cases with PyTorch's kernels on this GPU: GEMMs and attention.
 
     python3 validate/pytorch/operators.py TABLE.csv -o DIR [--node h200-x1] [--minutes N]
     python3 validate/pytorch/operators.py --set operators|block_scaled|copies -o DIR [--dry-run]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training steps in plain PyTorch, timed: the ground truth that foretrain's predictions are held against.
+"""Training steps in plain PyTorch, timed: the ground truth for comparison with predictions.
 
     python3 validate/pytorch/train_steps.py -o DIR [--quick] [--only resnet-50,gpt2] [--node h200-x1] [--trace]
     python3 validate/pytorch/train_steps.py -o DIR --set finetune|networks [--dry-run]

@@ -204,7 +204,7 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   if (result.efficiency > 1.0)
     network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
   network.fail_if(result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0), "nic_bandwidth",
-                  "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
+                  "NICs without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
   if (const auto fabric = network.find("fabric")) result.fabric = read_fabric(*fabric, result.nic_bandwidth, log);
   return result;
 }

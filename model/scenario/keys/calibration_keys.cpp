@@ -46,8 +46,7 @@ constexpr Key machine_calibration_keys[] = {
     {"kind", text, "needed", "Kind of file: calibration."},
     {"name", text, "needed", "Name of the calibration in results."},
     {"description", text, "", "A line about the calibration."},
-    {"base", named(Catalogue::calibration), "needed",
-     "The calibration whose constants hold for all that was not fitted."},
+    {"base", named(Catalogue::calibration), "needed", "Calibration with all other constants."},
     {"gpu", mapping(measured_gpu), "needed", "The GPU that was measured."},
     {"node", text | mapping(node), "", "Measured machine; not read."},
     {"constants", by_name(mapping(fitted_constant)), "needed", "The constants that were fitted, by name."},
@@ -56,7 +55,7 @@ constexpr Key machine_calibration_keys[] = {
     {"spread", by_name(number), "none", "Errors of the fit, by kind of operator."},
     {"residuals", text, "", "All measurements with the fit; not read."},
     {"bars", text, "", "Validation of the fit; not read."},
-    {"provenance", text, "", "When and with what it was measured; not read."},
+    {"provenance", text, "", "Date and tools of the measurement; not read."},
     {"measured_matmuls", list(mapping(measured_matmul)), "none", "Measured GEMMs."},
 };
 
@@ -84,18 +83,16 @@ constexpr Key measured_gpu_keys[] = {
 };
 
 constexpr Key trainer_keys[] = {
-    {"kind", text, "needed", "Kind of file: trainer (a framework's settings)."},
+    {"kind", text, "needed", "Kind of file: framework."},
     {"name", text, "", "Name of the framework."},
-    {"description", text, "", "One-line description for `foretrain trainers list`."},
-    {"base", named(Catalogue::trainer), "", "The framework whose settings apply to keys that this file leaves out."},
-    {"settings", mapping(framework_settings), "needed",
-     "Its settings where a scenario leaves them out, by dotted key."},
-    {"refuses", list(mapping(refusal)), "nothing", "Factors of a plan that it does not run."},
+    {"description", text, "", "One-line description for `foretrain frameworks list`."},
+    {"base", named(Catalogue::trainer), "", "Framework of all other settings."},
+    {"settings", mapping(framework_settings), "needed", "Settings by dotted key, for keys that a scenario leaves out."},
+    {"refuses", list(mapping(refusal)), "nothing", "Plan factors that the framework refuses."},
     {"constants", by_name(mapping(constant)), "none",
-     "Constants of the cost models that its runs taught, in place of the calibration's, by name."},
-    {"cluster", mapping(learned_cluster), "none",
-     "Figures of the cluster on which it ran, for keys that a scenario leaves out."},
-    {"learned", mapping(learned), "", "From which runs, and how well it predicts those that it had not seen."},
+     "Learned model constants, which override the calibration's, by name."},
+    {"cluster", mapping(learned_cluster), "none", "Values of its cluster, for keys that a scenario leaves out."},
+    {"learned", mapping(learned), "", "Runs behind a learned profile, and its cross-validation errors."},
 };
 
 constexpr std::string_view of_the_key = "Framework's value of the scenario key of this name.";
@@ -112,7 +109,7 @@ std::span<const Key> framework_settings_keys() {
 
 constexpr Key framework_setting_keys[] = {
     {"value", text | number | flag, "needed", "The value that the key then has."},
-    {"when", mapping(condition), "always", "For which plans it holds."},
+    {"when", mapping(condition), "always", "Plans to which it applies."},
     {"kind", word<ConstantKind>, "needed", "Kind of source: published, measured, fitted or assumed."},
     {"source", text, "needed", "Source: documentation or code of the framework."},
 };
@@ -128,13 +125,13 @@ constexpr Key learned_keys[] = {
     {"runs", whole, "needed", "Number of runs it was learned from."},
     {"nodes", list(whole), "needed", "Smallest and largest number of nodes of these runs."},
     {"groups", list(whole), "", "Largest data, tensor and pipeline group of these runs."},
-    {"error", quantity("%"), "needed", "Mean error of the steps of runs left out, in turn."},
+    {"error", quantity("%"), "needed", "Mean cross-validation error of steps."},
     {"median_error", quantity("%"), "needed", "The median of the same."},
     {"error_of_other_scales", quantity("%"), "", "Cross-validation error of steps, by number of nodes left out."},
     {"pairs_right", quantity("%"), "",
      "Pairs of runs left out, choices for one task, that are predicted in their order."},
     {"regret", quantity("%"), "", "Expected regret: mean excess of the predicted best choice over the measured best."},
-    {"memory_error", quantity("%"), "", "Mean error of the memory of runs left out."},
+    {"memory_error", quantity("%"), "", "Mean cross-validation error of memory."},
     {"memory_shortfall", quantity("%"), "", "Nine of ten runs left out need no more memory than predicted and this."},
     {"spread", quantity("%"), "needed", "90 % of left-out steps lie within this of their prediction."},
     {"likely", by_name(list(text | number)), "none",
@@ -174,7 +171,7 @@ constinit const Mapping machine_calibration = {"calibration of a machine", machi
 constinit const Mapping fitted_constant = {"fitted constant", fitted_constant_keys};
 constinit const Mapping covariance = {"covariance", covariance_keys};
 constinit const Mapping measured_gpu = {"measured GPU", measured_gpu_keys};
-constinit const Mapping trainer = {"trainer", trainer_keys};
+constinit const Mapping trainer = {"framework", trainer_keys};
 const Mapping framework_settings = {"settings", framework_settings_keys()};
 constinit const Mapping framework_setting = {"setting", framework_setting_keys};
 constinit const Mapping learned_cluster = {"settings of a cluster", learned_cluster_keys};
@@ -190,12 +187,12 @@ std::span<const FileKind> files() {
       &failures_file, &prices_file};
   static constexpr const Mapping* models[] = {&model};
   static constexpr const Mapping* calibrations[] = {&calibration, &machine_calibration};
-  static constexpr const Mapping* trainers[] = {&trainer, &buckets_file};
+  static constexpr const Mapping* frameworks[] = {&trainer, &buckets_file};
   static constexpr FileKind all[] = {{"scenario", scenarios},
                                      {"hardware", hardware},
                                      {"model", models},
                                      {"calibration", calibrations},
-                                     {"trainer", trainers}};
+                                     {"framework", frameworks}};
   return all;
 }
 

@@ -30,7 +30,7 @@ constexpr Key gpu_keys[] = {
     needed<&Gpu::l2_cache>("MB", "Size of the last cache."),
     needed<&Gpu::l2_bandwidth>("TB/s", "Bandwidth of the L2 cache."),
     needed<&Gpu::shared_memory_per_sm>("KiB", "Shared memory of a multiprocessor."),
-    {"board_power", quantity("W"), "needed", "The power limit, by which clocks fall under load."},
+    {"board_power", quantity("W"), "needed", "Power limit, which lowers clocks under load."},
     member<&Gpu::copy_engines>("Concurrent copies.", {.range = {1, 64}}),
     {"slot", named(Catalogue::link), "not known", "Widest PCIe link of its connector."},
     {"nvlink", named(Catalogue::link), "none", "Link type to other GPUs."},
@@ -64,7 +64,7 @@ constexpr Key processor_keys[] = {
     needed<&Processor::pooling_rate>("GB/s", "Pooling."),
     needed<&Processor::random_rate>("GB/s", "Dropout: a random number for each element."),
     needed<&Processor::conversion_rate>("GB/s", "From fp32 to two bytes, divided by the number of ranks."),
-    needed<&Processor::fresh_rate>("GB/s", "Results whose memory the system is asked for every time."),
+    needed<&Processor::fresh_rate>("GB/s", "Write rate of newly allocated result memory."),
     needed<&Processor::transfer_rate>("GB/s", "TCP bandwidth per core."),
     member<&Processor::message>("us", "0 us", "CPU time per Gloo message."),
     member<&Processor::wake>("us", "0 us", "Wake-up time of a core that waits for a message."),
@@ -92,7 +92,7 @@ constexpr Key cpu_keys[] = {
 constexpr Key hierarchy_keys[] = {
     {"kind", text, "", "Kind of file: processor."},
     {"description", text, "", "A line about the microarchitecture."},
-    {"models", one_or_list(text), "", "Vendor, family and model of /proc/cpuinfo by which it is recognised."},
+    {"models", one_or_list(text), "", "Vendor, family and model in /proc/cpuinfo."},
     {"slot", named(Catalogue::link), "not known", "The widest PCIe link that it has."},
     {"caches", mapping(caches), "needed", "Its caches."},
     {"tlb", mapping(tlb), "needed", "Its translation of addresses."},
@@ -157,9 +157,9 @@ constexpr Key matrix_library_keys[] = {
     needed<&MatrixLibrary::tile_cycles>("Fixed cycles per register tile.", {.zero = Zero::refused}),
     needed<&MatrixLibrary::call>("us", "One call: checking arguments, taking buffers."),
     needed<&MatrixLibrary::join>("us", "Waking other threads and waiting for the last."),
-    needed<&MatrixLibrary::small_product>("Multiply-adds up to which operands are not packed.",
+    needed<&MatrixLibrary::small_product>("Largest number of multiply-adds without packed operands.",
                                           {.zero = Zero::refused}),
-    needed<&MatrixLibrary::small_vector>("B", "The narrowest vectors whose kernels have such a way."),
+    needed<&MatrixLibrary::small_vector>("B", "Narrowest vectors with unpacked kernels."),
     {"sources", by_name(mapping(source)), "needed", "Sources of the values: default, or by key."},
 };
 
@@ -171,7 +171,7 @@ constexpr Key architectures_file_keys[] = {
 constexpr auto operations_keys = by_format(number, "Operations a clock in this format.");
 
 constexpr Key architecture_keys[] = {
-    {"compute_capability", number, "needed", "The lowest number of which the row tells."},
+    {"compute_capability", number, "needed", "Lowest compute capability of the row."},
     {"architecture", text, "needed", "The generation's word."},
     {"vector", mapping(operations), "none", "Operations of a multiprocessor's CUDA cores a clock."},
     {"tensor", mapping(operations), "none", "Operations of a multiprocessor's tensor cores a clock."},

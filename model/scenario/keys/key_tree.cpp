@@ -12,9 +12,8 @@ namespace foretrain::keys {
 
 namespace {
 
-constexpr Key preset_key = {"preset", text, "",
-                            "A name of the catalogue, or a file; the keys beside it replace its own."};
-constexpr Key hf_key = {"hf", text, "", "A config.json of Hugging Face; the keys beside it replace its own."};
+constexpr Key preset_key = {"preset", text, "", "A catalogue name or a file; other keys override its values."};
+constexpr Key hf_key = {"hf", text, "", "A Hugging Face config.json; other keys override its values."};
 
 /// Whether one of the words, separated by blanks, is this one.
 bool has_word(std::string_view words, std::string_view word) {
@@ -200,7 +199,7 @@ const CatalogueRow& row_of(Catalogue catalogue) {
                                           {"model", "model", "models", "foretrain models list"},
                                           {"scenario", "scenario", "runs", "foretrain scenarios list"},
                                           {"calibration", "calibration", "calibrations"},
-                                          {"framework", "framework", "trainers", "foretrain trainers list"},
+                                          {"framework", "framework", "frameworks", "foretrain frameworks list"},
                                           {"NIC"},
                                           {"processor", "microarchitecture", "hardware/processors"},
                                           {"storage"},

@@ -10,7 +10,7 @@ namespace {
 constexpr Key model_keys[] = {
     {"kind", text, "", "Kind of file: model."},
     {"name", text, "the family", "Name of the model in results."},
-    {"description", text, "", "A line about the model for people who list models."},
+    {"description", text, "", "One-line description for `foretrain models list`."},
     {"sources", by_name(mapping(source)), "", "Sources of the values: default, or by key."},
     {"published_batch", text, "",
      "Published global batch, such as 4 M tokens or 512 sequences; default of `foretrain init`."},
@@ -33,7 +33,7 @@ constexpr Key transformer_keys[] = {
     member<&Transformer::kv_heads>("Heads of keys and values, each shared by several (grouped-query attention).",
                                    {.usual = "heads", .range = any_heads}),
     member<&Transformer::head_dim>("Width of a head.", {.usual = "hidden / heads", .range = any_heads}),
-    member<&Transformer::ffn_hidden>("Width of the feed-forward part; of an expert, where there are some.",
+    member<&Transformer::ffn_hidden>("Feed-forward width; with experts, that of one expert.",
                                      {.usual = "4 x hidden; gated 8/3 x hidden", .range = any_width}),
     member<&Transformer::gated_ffn>("Gated feed-forward layer (SwiGLU).", {.usual = "the family's"}),
     member<&Transformer::biases>("Biases in linear layers and norms.", {.usual = "the family's"}),
@@ -54,19 +54,19 @@ constexpr Key language_keys[] = {
     needed<&Transformer::sequence>("Tokens of a sequence.", {.range = any_width}),
     member<&Transformer::tied_embeddings>("Tied embedding and output layer.", {.usual = "the family's"}),
     member<&Transformer::experts>("Experts of a layer (mixture of experts).", {.range = {1, 100'000}}),
-    member<&Transformer::experts_per_token>("Experts to which a token goes.", {.range = {1, 100'000}}),
+    member<&Transformer::experts_per_token>("Experts per token (top-k).", {.range = {1, 100'000}}),
     member<&Transformer::shared_experts>("Shared experts, used by every token.",
                                          {.together = "With experts.", .range = {0, 1000}}),
     {"dense_layers", whole, "0", "Layers at the beginning that have no experts.", "With dense_ffn_hidden."},
     {"dense_ffn_hidden", whole, "needed with dense_layers", "Width of the feed-forward part of those layers."},
     member<&Transformer::expert_imbalance>("Tokens of the busiest rank's experts over the mean.",
                                            {.together = "With experts."}),
-    member<&Transformer::expert_capacity>("Tokens that an expert takes over the mean; the rest are dropped.",
+    member<&Transformer::expert_capacity>("Capacity factor: tokens per expert over the mean; others are dropped.",
                                           {.usual = "all tokens", .together = "With experts.", .zero = Zero::refused}),
     {"attention_kind", one_of<"full", "sliding", "mla">, "by the keys below",
      "Attention: full, sliding window, or multi-head latent attention (MLA)."},
-    {"q_lora_rank", whole, "0: none", "Numbers of a token from which queries are made.", "With kv_lora_rank."},
-    {"kv_lora_rank", whole, "0: none", "Numbers of a token from which keys and values are made (latent attention)."},
+    {"q_lora_rank", whole, "0: none", "Rank of the query projection (latent attention).", "With kv_lora_rank."},
+    {"kv_lora_rank", whole, "0: none", "Rank of the key-value projection (latent attention)."},
     {"rope_head_dim", whole, "0", "Width of the rotated part that all heads share.", "With kv_lora_rank."},
     {"v_head_dim", whole, "head_dim", "Width of a head's values.", "With kv_lora_rank."},
     {"window", whole, "all tokens", "Tokens that a token attends to, itself included (sliding attention)."},
@@ -78,7 +78,7 @@ constexpr Key language_keys[] = {
     {"layer_pattern", text, "blocks alone",
      "A letter for each layer: M (Mamba-2), * (attention), - (feed-forward), E (experts)."},
     {"mamba_heads", whole, "needed with M", "Heads of a Mamba-2 layer.", "With layer_pattern."},
-    member<&MambaConfig::head_dim>("Width of such a head.",
+    member<&MambaConfig::head_dim>("Width of a Mamba head.",
                                    {.name = "mamba_head_dim", .together = with_pattern, .range = latent_width}),
     member<&MambaConfig::state>("Numbers of state of each of its channels.",
                                 {.name = "mamba_state", .together = with_pattern, .range = latent_width}),
@@ -89,7 +89,7 @@ constexpr Key language_keys[] = {
     member<&MambaConfig::chunk>("Tokens per scan chunk.",
                                 {.name = "mamba_chunk", .together = with_pattern, .range = latent_width}),
     member<&MambaConfig::step_rank>(
-        "Numbers from which steps are made: layers are of Mamba-1, with as many heads as channels.",
+        "Rank of the step size (Mamba-1: as many heads as channels).",
         {.name = "mamba_step_rank", .usual = "0: Mamba-2", .together = with_pattern, .range = {0, 1'000'000}}),
 };
 
@@ -120,8 +120,8 @@ constexpr Key mlp_projector_keys[] = {
     member<&ProjectorConfig::hidden>("Width between them.", {.usual = "the language model's", .range = any_width}),
     member<&ProjectorConfig::merge>("Patches of a side that are joined into one token.", {.range = {1, 1000}}),
     member<&ProjectorConfig::averaged>("Merge patches by their mean instead of concatenation."),
-    member<&ProjectorConfig::inner_layers>(
-        "Inner layers of the encoder that have such a projector as well (DeepStack).", {.range = {0, 1000}}),
+    member<&ProjectorConfig::inner_layers>("Inner encoder layers with their own projector (DeepStack).",
+                                           {.range = {0, 1000}}),
 };
 constexpr Key resampler_keys[] = {
     needed<&ProjectorConfig::queries>("Learned queries: as many tokens.", {.range = {1, 100'000}}),
@@ -146,8 +146,8 @@ constexpr Key layer_keys[] = {
     {"max_pool", mapping(pool_layer), "", "The largest value of each window."},
     {"average_pool", mapping(pool_layer), "", "The mean of each window."},
     {"dropout", number, "", "Share of values that is dropped."},
-    {"residual", mapping(residual), "", "Layers whose result is added to their input."},
-    {"branches", list_of_lists(mapping(layer) | text), "", "Lists of layers side by side, whose results are joined."},
+    {"residual", mapping(residual), "", "Layers with a residual connection."},
+    {"branches", list_of_lists(mapping(layer) | text), "", "Parallel branches, whose results are concatenated."},
     {"repeat", mapping(repeated), "", "Layers several times over."},
 };
 
@@ -156,7 +156,7 @@ constexpr Key convolution_layer_keys[] = {
     {"kernel", one_or_two, "needed", "Side of a filter, or [height, width]."},
     member<&NetworkLayer::stride>("Pixels from one window to the next.", {.range = layer_window}),
     {"pad", one_or_two, "0", "Pixels of zeros around the input, or [height, width]."},
-    member<&NetworkLayer::groups>("Groups of channels that are convolved apart.", {.range = layer_width}),
+    member<&NetworkLayer::groups>("Channel groups of a grouped convolution.", {.range = layer_width}),
     has_bias,
 };
 

@@ -18,11 +18,11 @@ constexpr Key node_keys[] = {
     {"peer_to_peer", flag, "below PCIe switches, where the GPU has peer_access",
      "GPU peer-to-peer copies over PCIe, not through CPU memory."},
     {"nccl", text, "the cluster's", "NCCL version; none: collectives without library overhead (textbook nodes)."},
-    {"link_types", by_name(mapping(link_type)), "", "Kinds of links that the catalogue does not have, by name."},
+    {"link_types", by_name(mapping(link_type)), "", "Own link types, by name."},
     {"wiring", list(mapping(link)), "needed", "The links between GPUs, switches and processors."},
     {"nics", mapping(nics), "on the CPU sockets", "PCIe attachment of NICs."},
     {"network", mapping(network), "no NICs", "NICs and the network behind them."},
-    {"storage", named(Catalogue::storage, storage), "no storage", "The disks from which data are loaded."},
+    {"storage", named(Catalogue::storage, storage), "no storage", "Disks of the training data."},
     {"assumed", by_name(text), "nothing", "Assumed keys with reasons, which predictions repeat as warnings."},
     {"sources", by_name(mapping(source)), "needed in files", "Sources of the values: default, or by key."},
 };
@@ -35,7 +35,7 @@ constexpr Key link_keys[] = {
 };
 
 constexpr Key nics_keys[] = {
-    {"attached_to", one_or_list(text), "needed", "Vertices of the wiring to which NICs attach, in turn."},
+    {"attached_to", one_or_list(text), "needed", "Vertices of the wiring to which NICs attach, in order."},
     {"link", named(Catalogue::link), "needed", "Link type of the attachment."},
 };
 
@@ -55,13 +55,13 @@ constexpr Key link_type_keys[] = {
 
 constexpr Key links_file_keys[] = {
     {"kind", text, "", "Kind of file: links."},
-    {"description", text, "", "A line about the file."},
+    {"description", text, "", "Description of the file."},
     {"links", by_name(mapping(link_type)), "needed", "Kinds of links, by name."},
 };
 
 constexpr Key cards_file_keys[] = {
     {"kind", text, "", "Kind of file: cards."},
-    {"description", text, "", "A line about the file."},
+    {"description", text, "", "Description of the file."},
     {"cards", by_name(mapping(card)), "needed", "NIC types, by name."},
 };
 
@@ -85,7 +85,7 @@ constexpr Key messages_keys[] = {
 
 constexpr Key storage_file_keys[] = {
     {"kind", text, "", "Kind of file: storage."},
-    {"description", text, "", "A line about the file."},
+    {"description", text, "", "Description of the file."},
     {"storage", by_name(mapping(storage)), "needed", "Kinds of storage, by name."},
 };
 
@@ -102,8 +102,7 @@ constexpr Key storage_keys[] = {
     member<&Storage::read_latency>("us", "needed, but of disks",
                                    "One small read alone; of a disk, its controller's part.", {.zero = Zero::allowed}),
     member<&Storage::write_latency>("us", "as reads", "One small write alone.", {.zero = Zero::allowed}),
-    member<&Storage::queue_depth>("Requests that it takes at once.",
-                                  {.usual = "1024; of disks 32", .range = {1, 1'000'000}}),
+    member<&Storage::queue_depth>("Largest queue depth.", {.usual = "1024; of disks 32", .range = {1, 1'000'000}}),
     member<&Storage::read_ahead>("KiB", "128 KiB", "Read-ahead of the kernel for sequential reads."),
     {"rotation", quantity("ms") | text, "needed of disks", "10000 rpm, or the time of a revolution.", "kind: disk"},
     member<&Storage::seek>("ms", "needed of disks", "The average seek before a read.",
@@ -142,12 +141,12 @@ constexpr IntegerRange to_a_million{1, 1'000'000};
 constexpr Key fabric_keys[] = {
     {"kind", words(fabric_words), "needed", "Topology of the fabric."},
     {"name", text, "", "Name of the fabric."},
-    {"description", text, "", "A line about the fabric for people who list hardware."},
+    {"description", text, "", "One-line description for `foretrain hardware list`."},
     {"sources", by_name(mapping(source)), "assumptions", "Sources of the values: default, or by key."},
     {"switch_latency", quantity("ns"), "0", "Latency per switch; of a torus, per hop."},
     member<&FatTree::nodes_per_leaf>(
         "Nodes per leaf switch.", {.usual = "needed of fat_tree", .together = "kind: fat_tree", .range = to_a_million}),
-    member<&FatTree::nodes_per_pod>("Machines of a pod, which has spines of its own.",
+    member<&FatTree::nodes_per_pod>("Nodes per pod; each pod has its own spines.",
                                     {.usual = "no pods", .together = "kind: fat_tree", .range = to_a_million}),
     member<&FatTree::oversubscription>("Cards below a leaf over its cables upward.",
                                        {.usual = "1", .together = "kind: fat_tree"}),
@@ -156,7 +155,7 @@ constexpr Key fabric_keys[] = {
     member<&FatTree::rails>("Rail-optimised: NIC i of every node connects to leaf i.",
                             {.usual = "false", .together = "kind: fat_tree"}),
     member<&FatTree::uplinks>(
-        "A leaf's cables to the spines, each to one of its own.",
+        "Uplinks per leaf, each to another spine.",
         {.usual = "full bandwidth of the NICs", .together = "kind: fat_tree", .range = to_a_million}),
     {"routing", one_of<"perfect", "adaptive", "hash", "minimal", "valiant">, "perfect; minimal of dragonfly",
      "Routing. fat_tree: perfect (all uplinks), adaptive or hash (ECMP); dragonfly: minimal or valiant (by another "

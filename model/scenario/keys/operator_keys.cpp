@@ -107,7 +107,7 @@ constexpr Key convolution_keys[] = {
     {"kernel", height_and_width, "needed", "Side of a filter, or [height, width]."},
     member<&Convolution::stride>("Pixels from one window to the next.", {.usual = "1", .range = {1, 10'000}}),
     {"pad", height_and_width, "0", "Pixels of zeros around the input, or [height, width]."},
-    member<&Convolution::groups>("Groups of channels that are convolved apart.", {.usual = "1", .range = any_size}),
+    member<&Convolution::groups>("Channel groups of a grouped convolution.", {.usual = "1", .range = any_size}),
     member<&Convolution::pass>("The convolution itself, or one of its gradients.", {.usual = "forward"}),
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
@@ -135,7 +135,7 @@ constexpr Key attention_keys[] = {
     member<&Attention::dropout>("Dropout.", {.together = "attention: standard"}),
     member<&Attention::fused_softmax>("Fused mask and softmax.", {.together = "attention: standard"}),
     member<&Attention::splits>(
-        "Parts of the keys that are computed apart.",
+        "Key splits that are computed separately.",
         {.usual = "as many as fill the GPU", .together = "attention: flash_1", .range = {1, 1000}}),
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
@@ -235,7 +235,7 @@ constexpr Key memory_walk_keys[] = {
     needed<&MemoryWalk::working_set>("MiB", "Memory that is touched, of all threads together."),
     member<&MemoryWalk::pattern>("Access pattern."),
     member<&MemoryWalk::access>("Operation."),
-    member<&MemoryWalk::direction>("From which end.", {.together = "pattern: sequential or strided"}),
+    member<&MemoryWalk::direction>("Direction of the walk.", {.together = "pattern: sequential or strided"}),
     member<&MemoryWalk::element>("Size of one access.",
                                  {.value = quantity("B"), .usual = "the widest vector; else 8 B"}),
     member<&MemoryWalk::stride>("From one access to the next.",
@@ -252,16 +252,16 @@ constexpr Key memory_walk_keys[] = {
 };
 
 constexpr Key gpu_chase_keys[] = {
-    {"working_set", quantity("MiB"), "needed", "Memory of the GPU in which pointers are followed.", "on: gpu"},
+    {"working_set", quantity("MiB"), "needed", "GPU memory of the pointer chase.", "on: gpu"},
     {"pattern", word<WalkPattern>, "pointer_chase", "Nothing else on a GPU.", "on: gpu"},
 };
 
 // An entry is a task, or a loop over tasks.
 constexpr Key task_keys[] = {
-    {"id", text, "needed", "A name of its own, by which other tasks wait for it."},
+    {"id", text, "needed", "Unique name, for `after` of other tasks."},
     {"on", text, "needed", "gpu0, gpu0:stream1, gpu0:h2d, gpu0:d2h, gpu0:p2p, cpu, cpu0 or disk."},
     {"run", mapping(run) | text, "needed", "Operation of the task: { kind: matmul, …, repeat: 50 }, or synchronize."},
-    {"after", one_or_list(text), "nothing", "Tasks further up for which it waits."},
+    {"after", one_or_list(text), "nothing", "Earlier tasks that it waits for."},
     {"enqueued_by", text, "nobody; calls of models cpu", "CPU thread that launches it: cpu or cpu0."},
 };
 constexpr Variant task_variants[] = {{"loop", &loop}};

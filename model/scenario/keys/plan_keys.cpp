@@ -190,8 +190,8 @@ constexpr Key plan_keys[] = {
                      "With pipeline above 1, interleave 1."}),
     {"placement", one_of<"packed", "scattered"> | one_or_list(text), "packed",
      "Nodes in rank order: packed, scattered over leaf switches, or a list such as [0..7, 12]."},
-    {"framework", named(Catalogue::trainer), "well-tuned",
-     "Framework whose settings apply to missing keys: a name from `foretrain trainers list`, or a settings profile."},
+    {"framework", named(Catalogue::trainer), "tuned",
+     "Framework whose settings apply to missing keys: a name from `foretrain frameworks list`, or a settings profile."},
 };
 
 constexpr Key collective_plan_keys[] = {

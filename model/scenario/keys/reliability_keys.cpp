@@ -14,10 +14,10 @@ constexpr Key failures_keys[] = {
     {"node", time_between_failures, "never", "Failures of a node, with all parts without their own key."},
     {"nic", time_between_failures, "never", "Failures of a NIC."},
     {"link", time_between_failures, "never", "Failures of a NIC's cable."},
-    {"switch", time_between_failures, "never", "The same of a switch at the fabric's edge, which stops all."},
+    {"switch", time_between_failures, "never", "The same of an edge switch, whose failure stops the training."},
     {"software", time_between_failures, "never", "Software failures of a node, restarted in place."},
     member<&Failures::switches>("Number of switches.", {.usual = "as the fabric has", .range = {1, 1'000'000}}),
-    {"stragglers", mapping(stragglers), "none", "GPUs that become slow and hold up all others."},
+    {"stragglers", mapping(stragglers), "none", "Stragglers: GPUs that become slow."},
     member<&Failures::seed>("Random seed: the same seed gives the same prediction.",
                             {.usual = "1", .range = {0, 1'000'000}}),
     {"source", mapping(source), "", "Source of the values.", "Entries of failures.yaml."},
@@ -63,7 +63,7 @@ constexpr Key offer_keys[] = {
 };
 
 constexpr Key energy_keys[] = {
-    {"grid", text, "", "A grid of scenarios/hardware/energy.yaml, or what it emits: 56 g/kWh."},
+    {"grid", text, "", "A grid of scenarios/hardware/energy.yaml, or its emissions: 56 g/kWh."},
     {"pue", number, "1.56", "Power usage effectiveness (PUE)."},
     {"machine", quantity("kW"), "as listed, or estimated", "Maximum node power, with GPUs."},
 };

@@ -135,7 +135,7 @@ constexpr Key throttle_keys[] = {
 constexpr Key background_keys[] = {
     {"from", text, "needed", "Source of the traffic: gpu3, node1, node1/cpu0 or host of gpu3."},
     {"to", text, "needed", "Destination, in the same form."},
-    {"rate", quantity("Gbit/s"), "bandwidth of the route", "The most that it takes."},
+    {"rate", quantity("Gbit/s"), "bandwidth of the route", "Rate limit."},
 };
 
 constexpr Key job_keys[] = {

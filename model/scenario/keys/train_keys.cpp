@@ -211,7 +211,7 @@ constexpr Key batching_keys[] = {
     needed<&Batching::kind>("Batching of samples of different lengths."),
     member<&Batching::buckets>("Number of length ranges (buckets).",
                                {.together = "kind: bucketing", .range = {1, 1000}}),
-    member<&Batching::length>("Length of the sequences into which samples are packed.",
+    member<&Batching::length>("Length of packed sequences.",
                               {.usual = "the model's sequence", .together = "kind: packing", .range = {1, 10'000'000}}),
 };
 

@@ -6,6 +6,7 @@
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
 
 namespace foretrain {
@@ -87,7 +88,7 @@ void read_cell(const CsvCell& column, const CsvCell& cell, Case& row) {
   } else if (column.text.starts_with(measured_prefix)) {
     read_measurement(column, cell, row);
   } else {
-    row.overrides.push_back({column.text, text, cell.where});
+    row.overrides.push_back({keys::current_name(column.text), text, cell.where});
   }
 }
 

@@ -141,7 +141,8 @@ TrainerFile trainer_file(const Field& named) {
     YamlNode renamed = document;
     use_our_names_of_settings(renamed);
     TrainerFileKey::Read file{Field(std::move(renamed), "").mapping(keys::trainer), path.stem().string(), {}};
-    if (file.keys["kind"].text() != "trainer") file.keys.fail("kind", "not a framework file", "kind: trainer");
+    const std::string& kind = file.keys["kind"].text();
+    file.keys.fail_if(kind != "framework" && kind != "trainer", "kind", "not a framework file", "kind: framework");
     const MappingReader settings = file.keys["settings"].mapping(keys::framework_settings);
     for (const keys::FrameworkKey& key : keys::framework_keys()) {
       const auto stated = settings.find(key.name);

@@ -1,4 +1,4 @@
-// scenarios/trainers/*.yaml: what a trainer (Megatron-LM, DistributedDataParallel, …) does unless it is told otherwise.
+// scenarios/frameworks/*.yaml: settings of Megatron-LM, DistributedDataParallel, … for keys that a scenario leaves out.
 // A file maps keys of a scenario to settings, or to a list of them for different trainings (keys::trainer). What it
 // does not say, `default_trainer`'s does. One that `foretrain learn` wrote says as well what its runs taught of the
 // cost models' constants and of their cluster.
@@ -24,7 +24,7 @@ namespace foretrain {
 MappingReader named_trainer(const Field& name);
 
 /// The framework whose settings are the defaults: one file, the same for all formats, ZeRO stages and machines.
-inline constexpr const char* default_trainer = "well-tuned";
+inline constexpr const char* default_trainer = "tuned";
 inline constexpr const char* own_code = "own-code";  ///< kernels stated, no trainer named
 
 /// What a training's framework decides of what the scenario leaves out.

@@ -14,7 +14,7 @@ namespace {
 const char* name_inside_layers(GroupKind kind) {
   if (kind == GroupKind::tensor) return "tensor-parallel collectives";
   if (kind == GroupKind::context) return "context-parallel ring";
-  return kind == GroupKind::expert ? "exchange of tokens" : nullptr;
+  return kind == GroupKind::expert ? "expert all-to-all" : nullptr;
 }
 
 }  // namespace

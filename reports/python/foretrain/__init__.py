@@ -186,7 +186,7 @@ def command(*arguments: str) -> str:
     return output
 
 
-def catalogue(section: Literal["scenarios", "hardware", "models", "trainers"]) -> dict[str, str]:
+def catalogue(section: Literal["scenarios", "hardware", "models", "frameworks"]) -> dict[str, str]:
     """What the catalogue has, each name with its description."""
     return dict(_foretrain.catalogue(section))
 
