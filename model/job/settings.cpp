@@ -198,8 +198,13 @@ void add_training(const Scenario& scenario, const TrainWorkload& train, SettingL
   add_plan_settings(scenario.plan, list);
   list.begin("Training");
   list.add("precision", std::string(name(train.precision)), {"workload.train.precision"});
-  list.add("optimizer", std::string(name(train.optimizer)), {"workload.train.optimizer"});
-  list.add("recompute", std::string(name(train.recompute)), {"workload.train.recompute"});
+  const bool is_short = train.state_precision != Precision::fp32 && !has_8bit_states(train.optimizer);
+  const std::string states = is_short ? fmt::format(", {} states", name(train.state_precision)) : "";
+  list.add("optimizer", std::string(name(train.optimizer)) + states,
+           {"workload.train.optimizer", "workload.train.state_precision"});
+  const RecomputedLayers& some = train.recompute_layers;
+  const std::string share = some.of > 0 ? fmt::format(" {} of {}", some.layers, some.of) : "";
+  list.add("recompute", std::string(name(train.recompute)) + share, {"workload.train.recompute"});
   if (!std::holds_alternative<NetworkConfig>(train.model.shape)) {
     list.add("attention", std::string(name(train.attention)), {"workload.train.attention"});
   }

@@ -82,13 +82,13 @@ ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) 
   const Bytes weight = bytes_per_element(storage_precision(train.precision));
   const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
   const bool on_servers = servers_update(plan);
-  Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train.optimizer);
+  Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train);
   if (train.parts.lora && train.code.fp32_adapters) return {fp32, fp32, Bytes(0.0), state};
   // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
   if ((plan.zero == 3 || casts_give_way(plan, train)) && train.master_weights) return {fp32, fp32, Bytes(0.0), state};
   // Without fp32 weights there are tensors of one format alone (PyTorch, optim/adamw.py: zeros_like of the parameter).
   if (!train.master_weights && !train.code.cache_cast_weights && !train.code.fp32_states && weight < fp32) {
-    if (!has_8bit_states(train.optimizer)) state = state * (weight / fp32);
+    if (!has_8bit_states(train.optimizer)) state = state * (weight / bytes_per_element(train.state_precision));
     return {weight, std::min(weight, gradient), Bytes(0.0), state};
   }
   // Of the last micro-batches they are made while activations go; where a forward pass follows, blocks are left between
@@ -147,21 +147,25 @@ Bytes beyond_tensors(const std::vector<StageMemory::Chunk>& chunks, const Plan& 
 
 }  // namespace
 
-Bytes optimizer_state(Optimizer optimizer) {
-  switch (optimizer) {
+Bytes optimizer_state(const TrainWorkload& train) {
+  const Bytes state = bytes_per_element(train.state_precision);
+  switch (train.optimizer) {
     case Optimizer::sgd:
       return Bytes(0.0);
     case Optimizer::momentum:
-      return Bytes(4.0);
-    case Optimizer::adam:
-    case Optimizer::adamw:
-    case Optimizer::paged_adamw_32bit:
-      return Bytes(8.0);
+    case Optimizer::lars:
+    case Optimizer::muon:
+      return state;
     case Optimizer::adamw_8bit:
     case Optimizer::paged_adamw_8bit:
       return Bytes(2.0 * (1.0 + 4.0 / 2048.0));
+    case Optimizer::adam:
+    case Optimizer::adamw:
+    case Optimizer::lamb:
+    case Optimizer::paged_adamw_32bit:
+      break;
   }
-  return Bytes(0.0);
+  return state * 2.0;
 }
 
 StageMemory::StageMemory(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Chunks& chunks,
@@ -199,7 +203,8 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
     memory.first = std::exchange(first, first + run.count);
     memory.count = run.count;
     const double stretch = layer.splittable ? train.activation_stretch : 1.0;
-    memory.kept = layer.kept(train.recompute) * (train.recompute == Recompute::full ? 1.0 : stretch);
+    memory.kept =
+        layer.kept(train.recompute) * (train.recompute == Recompute::full && layer.recomputable ? 1.0 : stretch);
     if (splits_backward(plan.schedule)) memory.kept_for_weights = kept_for_weight_gradients(layer);
     const Bytes dropped = std::max(layer.kept() * stretch - memory.kept, Bytes(0.0));
     if (train.recompute != Recompute::none && layer.recomputable) memory.recomputed = dropped;
@@ -224,6 +229,7 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
     }
     parameters_ += layer.parameters * run.count;
     in_experts_ += layer.expert_parameters * run.count;
+    outside_matrices_ += (layer.parameters - layer.orthogonal()) * run.count;
     frozen_ += (numbers - layer.parameters) * run.count;
     frozen_weights_ += frozen_weight(layer, train) * (layer.frozen_parameters * run.count);
     chunk.kept += memory.kept * static_cast<double>(run.count) + layer.loss_kept;
@@ -246,12 +252,15 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
     fixed_[MemoryPart::gradients] += each.gradient * parameters_;
   }
   fixed_[MemoryPart::optimizer] = (each.state + each.master) * kept(plan.zero >= 1);
+  if (train.optimizer == Optimizer::muon && parameters_ > 0.0) {
+    fixed_[MemoryPart::optimizer] += each.state * (kept(plan.zero >= 1) * (outside_matrices_ / parameters_));
+  }
   if (servers_update(plan)) add_server(plan, train);
   const double updated = kept(plan.zero >= 1);
   fixed_[MemoryPart::gradients] += fp32 * std::min(plan.update_group, updated);
   // Updates tensor by tensor launch each operation for all of them (PyTorch, optim/adam.py, _multi_tensor_adam: a
   // square root of each second moment is there at a time).
-  if (!train.code.fused_optimizer && optimizer_state(train.optimizer) > Bytes(4.0))
+  if (!train.code.fused_optimizer && optimizer_state(train) > Bytes(4.0))
     update_temporaries_ = each.state * (0.5 * updated);
   const auto to_host = [&](MemoryPart part) { host_ += std::exchange(fixed_[part], Bytes(0.0)); };
   if (plan.offload.optimizer) {
@@ -274,7 +283,7 @@ void StageMemory::add_server(const Plan& plan, const TrainWorkload& train) {
   const Sync& sync = plan.sync;
   if (sync.placement != ServerPlacement::gpu && sync.placement != ServerPlacement::colocated) return;
   const double share = parameters_ / sync.servers;
-  fixed_[MemoryPart::optimizer] += (fp32 + optimizer_state(train.optimizer)) * share;
+  fixed_[MemoryPart::optimizer] += (fp32 + optimizer_state(train)) * share;
   fixed_[MemoryPart::communication] += bytes_per_element(sync.gradient_precision) * share;
 }
 

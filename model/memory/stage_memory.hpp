@@ -12,9 +12,9 @@
 
 namespace foretrain {
 
-/// fp32 states that an optimizer keeps for each parameter: none, a momentum, or Adam's two moments. With 8-bit states
-/// one byte each and an fp32 scale for each block of 2,048 (arXiv 2110.02861).
-Bytes optimizer_state(Optimizer optimizer);
+/// States that the optimizer keeps for each parameter, muon for those of matrices: none, a momentum, or Adam's two
+/// moments. With 8-bit states one byte each and an fp32 scale for each block of 2,048 (arXiv 2110.02861).
+Bytes optimizer_state(const TrainWorkload& train);
 /// Weight, gradient, master copy and states of one trained parameter, on a GPU that shares them with no other.
 Bytes bytes_per_parameter(const Plan& plan, const TrainWorkload& train);
 
@@ -79,6 +79,7 @@ class StageMemory {
   std::vector<Chunk> chunks_;
   Bytes host_, outside_framework_, update_temporaries_;
   double parameters_ = 0.0, in_experts_ = 0.0, frozen_ = 0.0;  // the stage's, on one tensor-parallel rank
+  double outside_matrices_ = 0.0;                              // of the parameters, those that muon leaves to adamw
   Bytes frozen_weights_;
   double largest_ = 0.0, root_ = 0.0;  // in its largest block, and in its layers outside the blocks; frozen ones too
   double shards_ = 1.0;                // replicas over which ZeRO divides

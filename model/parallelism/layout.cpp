@@ -30,6 +30,7 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   options.casts_weights = train.code.cache_cast_weights && plan.zero < 3 &&
                           bytes_per_element(storage_precision(train.precision)) < bytes_per_element(Precision::fp32);
   options.parts = train.parts;
+  if (train.recompute == Recompute::full) options.recompute_layers = train.recompute_layers;
   options.data = train.data;
   options.compiled = plan.execution == ExecutionMode::compiled;
   options.in_graph = plan.execution == ExecutionMode::cuda_graph;

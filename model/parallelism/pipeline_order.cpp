@@ -146,6 +146,31 @@ std::vector<PipelinePass> zero_bubble_v_order(int stages, int stage, int micro_b
   return passes;
 }
 
+/// V-Half and V-Min (arXiv 2405.15362): when a micro-batch's forward passes and the first parts of its backward passes
+/// begin on a stage, in passes (sail-sg/zero-bubble-pipeline-parallelism, scheduler/zbv_greedy.py: stable_pattern). The
+/// next one's are six later. Gradients of weights fill the gaps.
+std::vector<PipelinePass> repeated_order(bool half, int stages, int stage, int micro_batches) {
+  constexpr int period = 6;
+  const int odd = half ? (stages % 2 == 0 ? 3 : 0) : (stages % 3 == 0 ? 2 : 0);
+  const std::array<int, 4> begins =
+      half ? std::array{2 * stage, 3 * stages - stage - 2, 3 * stages + odd + 2 * stage - 1,
+                        6 * stages + odd - stage - 2}
+           : std::array{stage, 2 * stages - stage - 1, 2 * stages + odd + stage, 4 * stages + odd - stage - 1};
+  OrderBuilder order;
+  for (int time = 0, left = 4 * micro_batches; left > 0; ++time) {
+    const int before = left;
+    for (int kind = 0; kind < 4; ++kind) {
+      const int since = time - begins[at_index(kind)];
+      if (since < 0 || since % period != 0 || since / period >= micro_batches) continue;
+      kind < 2 ? order.forward(kind) : order.inputs(3 - kind);
+      --left;
+    }
+    if (left == before && order.waiting(0) + order.waiting(1) > 0) order.weights();
+  }
+  while (order.waiting(0) + order.waiting(1) > 0) order.weights();
+  return std::move(order).take();
+}
+
 /// DualPipe (arXiv 2412.19437, section 3.2.1 and figure 5), pass by pass as DeepSeek's implementation has it, whose
 /// eight steps these are. Stages from either end do the same, each beginning with what enters at its own end.
 std::vector<PipelinePass> dualpipe_order(int stages, int stage, int micro_batches) {
@@ -190,9 +215,9 @@ std::vector<PipelinePass> dualpipe_order(int stages, int stage, int micro_batche
 }  // namespace
 
 ChunkPlacement::ChunkPlacement(PipelineSchedule schedule, int stages, int interleave)
-    : shape_(schedule == PipelineSchedule::dualpipe                         ? Shape::mirrored
-             : schedule == PipelineSchedule::zero_bubble && interleave == 2 ? Shape::folded
-                                                                            : Shape::round_robin),
+    : shape_(schedule == PipelineSchedule::dualpipe         ? Shape::mirrored
+             : splits_backward(schedule) && interleave == 2 ? Shape::folded
+                                                            : Shape::round_robin),
       stages_(stages),
       chunks_(shape_ == Shape::mirrored ? 2 : interleave),
       positions_(stages * interleave) {}
@@ -218,6 +243,8 @@ std::optional<ChunkPlacement::Place> ChunkPlacement::at(int position, int chunk)
 std::vector<PipelinePass> pipeline_order(PipelineSchedule schedule, int stages, int stage, int interleave,
                                          int micro_batches) {
   if (schedule == PipelineSchedule::dualpipe) return dualpipe_order(stages, stage, micro_batches);
+  const bool half = schedule == PipelineSchedule::v_half;
+  if (half || schedule == PipelineSchedule::v_min) return repeated_order(half, stages, stage, micro_batches);
   if (schedule != PipelineSchedule::zero_bubble) {
     return alternating_order(schedule, stages, stage, interleave, micro_batches);
   }

@@ -75,7 +75,9 @@ struct Sync {
 /// interleaved: the same over several chunks of layers a stage (Megatron-LM). zero_bubble: gradients of weights are put
 /// off to where a stage would wait (Qi et al., arXiv 2401.10241: ZB-H1; with two chunks a stage, ZB-V). dualpipe:
 /// micro-batches enter at both ends, and a forward pass runs beside a backward pass (DeepSeek-V3, arXiv 2412.19437).
-enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved, zero_bubble, dualpipe };
+/// v_half, v_min: two chunks a stage as ZB-V has them, with about a half and a third of its activations (Qi et al.,
+/// arXiv 2405.15362).
+enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved, zero_bubble, dualpipe, v_half, v_min };
 template <>
 constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_backward>() {
   return "1f1b";
@@ -153,9 +155,7 @@ struct Plan {
 };
 
 /// Whether the schedule does a backward pass in two parts: gradients of inputs, and those of weights later.
-inline bool splits_backward(PipelineSchedule schedule) {
-  return schedule == PipelineSchedule::zero_bubble || schedule == PipelineSchedule::dualpipe;
-}
+inline bool splits_backward(PipelineSchedule schedule) { return schedule >= PipelineSchedule::zero_bubble; }
 
 /// Whether expert all-to-alls count as hidden in each pass; DualPipe's pairs of passes hide all that is in them.
 inline bool hides_exchanges(const Plan& plan) {

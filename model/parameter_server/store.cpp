@@ -86,7 +86,7 @@ void add_calls(const Scenario& scenario, const ParameterStore& store, double par
 Seconds update_time(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
                     const ParameterStore& store, double parameters, int server) {
   if (!(parameters > 0.0)) return Seconds(0.0);
-  const Bytes kept = Bytes(4.0) + optimizer_state(train.optimizer), read = store.gradient + kept,
+  const Bytes kept = Bytes(4.0) + optimizer_state(train), read = store.gradient + kept,
               written = kept + (store.weight < Bytes(4.0) ? store.weight : Bytes(0.0));
   const EndpointId place = store.pull_from[at_index(server)];
   if (!topology.is_gpu(place)) {

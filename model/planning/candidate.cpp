@@ -107,6 +107,7 @@ const Model& Candidate::model() {
   const Divided key{.micro_batch = train().micro_batch,
                     .sequence_parallel = plan().sequence_parallel,
                     .sharded = plan().zero == 3,
+                    .recomputes_some = train().recompute == Recompute::full && train().recompute_layers.of > 0,
                     .execution = plan().execution};
   auto known = models_.find(key);
   if (known == models_.end()) {

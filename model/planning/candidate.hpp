@@ -70,7 +70,7 @@ class Candidate {
   /// Plan values that determine the model's layers.
   struct Divided {
     std::int64_t micro_batch = 1;
-    bool sequence_parallel = false, sharded = false;
+    bool sequence_parallel = false, sharded = false, recomputes_some = false;
     ExecutionMode execution = ExecutionMode::eager;
     auto operator<=>(const Divided&) const = default;
   };

@@ -81,6 +81,11 @@ BatchShape batch_shape(const SampleMix& mix, const Batching& batching, std::int6
     for (const Sample& sample : mix.samples) {
       shape.largest.images = std::max(shape.largest.images, tokens * sample.images / sample.tokens);
     }
+  } else if (batching.kind == Batching::Kind::unpadded) {
+    const double most = lengths.back().value;
+    shape.mean.language = pass_tokens(m * shape.tokens_per_sample, m, m * moment(lengths, 2));
+    shape.largest.language = pass_tokens(m * most, m, m * most * most);
+    for (const Sample& sample : mix.samples) shape.largest.images = std::max(shape.largest.images, m * sample.images);
   } else {
     double longest = 0.0;  // E[longest of the micro-batch], and of its square
     double longest_square = 0.0;

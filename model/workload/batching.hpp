@@ -17,6 +17,7 @@ struct Batching {
     padding,    ///< each padded to the longest of its micro-batch
     bucketing,  ///< as padding, but all micro-batches of a step come from one of `buckets` equally full ranges of
                 ///< length
+    unpadded,   ///< samples side by side without padding, attention within each (FlashAttention's variable lengths)
     packing     ///< one after the other in sequences of `length`, none divided: what does not fit opens the next
   };
   Kind kind = Kind::padding;

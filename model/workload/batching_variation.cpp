@@ -119,6 +119,13 @@ PassVariation pass_variation(const SampleMix& mix, const Batching& batching, std
   if (batching.kind == Batching::Kind::packing) {
     variation.classes = {fixed_length_work(mix, m, work, true)};
     constant = m * work.per_token * mix.tokens() / packed_share(mix, batching.length);
+  } else if (batching.kind == Batching::Kind::unpadded) {
+    double mean = 0.0, square = 0.0;
+    for (const Sample& sample : mix.samples) {
+      mean += sample.weight * work_of(sample, work);
+      square += sample.weight * work_of(sample, work) * work_of(sample, work);
+    }
+    variation.classes = {normal_values(m * mean, std::sqrt(m * std::max(square - mean * mean, 0.0)))};
   } else if (batching.kind == Batching::Kind::maximum) {
     WorkWeights images_only = work;
     images_only.per_pair = 0.0;

@@ -93,11 +93,13 @@ class BlockBuilder {
                     bool cast_input, std::int64_t batch = 1, bool grouped = false) const {
     if (quantised())
       dequantise(layer, name, number(batch) * number(n) * number(k), number(m) * number(k), number(m) * number(n));
-    linear(layer, name, m, n, k, options_.precision, batch, grouped);
-    if (!casts_operands(options_.precision)) return;
-    const bool apart = plain() && options_.precision == Precision::fp8;
+    const bool wide = options_.recipe.experts_alone && !grouped;
+    const Precision precision = wide ? activations_ : options_.precision;
+    linear(layer, name, m, n, k, precision, batch, grouped);
+    if (!casts_operands(precision)) return;
+    const bool apart = plain() && precision == Precision::fp8;
     const auto cast = [&](Operand operand, const char* what, double elements) {
-      const Quantisation q = quantisation(options_.precision, options_.recipe.scaling, operand, weights_);
+      const Quantisation q = quantisation(precision, options_.recipe.scaling, operand, weights_);
       const double all = number(batch) * elements;
       const Bytes sought = apart && q.kernels == 1 && !options_.compiled ? element_ * all : Bytes(0.0);
       return Operator{name + what,
@@ -108,7 +110,7 @@ class BlockBuilder {
     const auto before_last = [](std::vector<Operator>& pass, std::ptrdiff_t products, Operator op) {
       pass.insert(pass.end() - products, std::move(op));
     };
-    const bool by_norm = quantisation(options_.precision, options_.recipe.scaling, Operand::input, weights_).by_norm;
+    const bool by_norm = quantisation(precision, options_.recipe.scaling, Operand::input, weights_).by_norm;
     if (cast_input || !by_norm) before_last(layer.forward, 1, cast(Operand::input, " cast", number(m) * number(k)));
     Operator weights = cast(Operand::weight, " weight quantisation", number(n) * number(k) / options_.passes_per_cast);
     if (weights.kernels > 0) before_last(layer.forward, 1, std::move(weights));
@@ -213,7 +215,8 @@ class BlockBuilder {
       layer.backward_collectives.push_back({all_gather, group, source});
       layer.backward_collectives.push_back({reduce_scatter, group, source});
     }
-    const bool narrow = options_.precision == Precision::fp8 && options_.code.fp8_all_gather;
+    const bool casts = options_.precision == Precision::fp8 && !options_.recipe.experts_alone;
+    const bool narrow = casts && options_.code.fp8_all_gather;
     const Bytes gathered = narrow ? size * (bytes_per_element(options_.precision) / element_) : size;
     layer.forward_collectives.push_back({all_gather, group, gathered, halves});
     layer.forward_collectives.push_back({reduce_scatter, group, size, halves});

@@ -1,5 +1,7 @@
 #include "model/workload/build.hpp"
 
+#include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "model/base/error.hpp"
@@ -26,10 +28,25 @@ Model build(const ModelConfig& config, const BuildOptions& options) {
                        options.code);
 }
 
+/// Blocks that keep their activations although others alike are recomputed.
+void divide(std::vector<LayerGroup>& groups, const RecomputedLayers& recomputed) {
+  int at = 0;
+  for (LayerGroup& group : std::exchange(groups, {})) {
+    for (int left = group.repeat; left > 0; left -= groups.back().repeat) {
+      const bool again = at < recomputed.layers, whole = !group.layer.splittable;
+      groups.push_back({group.layer, whole ? left : std::min(left, (again ? recomputed.layers : recomputed.of) - at)});
+      if (whole) continue;
+      groups.back().layer.recomputable = again;
+      at = (at + groups.back().repeat) % recomputed.of;
+    }
+  }
+}
+
 }  // namespace
 
 Model build_model(const ModelConfig& config, const BuildOptions& options) {
   Model model = build(config, options);
+  if (options.recompute_layers.of > 0) divide(model.layers, options.recompute_layers);
   for (LayerGroup& group : model.layers) {
     for (Operator& op : group.layer.backward) op.backward = true;
   }

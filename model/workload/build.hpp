@@ -34,6 +34,7 @@ struct BuildOptions {
   std::optional<PassTokens> pass =
       std::nullopt;  ///< what a transformer's pass computes; else micro_batch sequences of its own length
   TrainedParts parts = {};
+  RecomputedLayers recompute_layers = {};
   std::optional<DataShape> data = std::nullopt;  ///< samples differ; else each is as long as the model's sequence
 };
 

@@ -67,6 +67,12 @@ struct Layer {
 
   /// Numbers held, by the bytes that they take.
   [[nodiscard]] double held() const { return parameters + frozen_share * frozen_parameters; }
+  /// Numbers in a block's matrices, which muon orthogonalises.
+  [[nodiscard]] double orthogonal() const {
+    double elements = 0.0;
+    for (const WeightMatrix& matrix : matrices) elements += matrix.elements() * number(matrix.count);
+    return splittable ? elements : 0.0;
+  }
   /// Activations kept for the backward pass, beside what the loss keeps.
   [[nodiscard]] Bytes kept(Recompute recompute = Recompute::none) const {
     return recomputation[recompute == Recompute::full && !recomputable ? Recompute::none : recompute].kept;

@@ -17,6 +17,8 @@ Quantisation fp8_quantisation(Fp8Scaling scaling, Operand operand, double copies
       const double block = operand == Operand::weight ? 128.0 * 128.0 : 128.0;
       return {bf16, copies * (1.0 + 4.0 / block), 1};
     }
+    case Fp8Scaling::row:
+      return {copies * bf16, copies, static_cast<int>(copies)};
   }
   return {};
 }

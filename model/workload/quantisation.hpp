@@ -10,13 +10,14 @@ namespace foretrain {
 
 /// Where the scales of fp8 operands come from (key fp8.scaling): delayed, the largest values of earlier steps; current,
 /// the largest value of the tensor at hand; block, blocks of it, 1 x 128 of inputs and gradients, 128 x 128 of weights
-/// (DeepSeek-AI 2024, arXiv 2412.19437, section 3.3.2).
-enum class Fp8Scaling { delayed, current, block };
+/// (DeepSeek-AI 2024, arXiv 2412.19437, section 3.3.2); row, the largest value along each sum.
+enum class Fp8Scaling { delayed, current, block, row };
 
 /// How a training casts operands: what the format leaves open.
 struct QuantisationRecipe {
   Fp8Scaling scaling = Fp8Scaling::delayed;
   std::int64_t first_bf16_layers = 0, last_bf16_layers = 0;  ///< blocks at either end that stay in bf16
+  bool experts_alone = false;                                ///< all but experts' products stay in bf16
   bool operator==(const QuantisationRecipe&) const = default;
 };
 
@@ -51,6 +52,7 @@ struct Quantisation {
 ///          (transformer_engine/common/recipe/current_scaling.cu)
 /// block    one pass. A scale of 4 bytes for 128 elements of each copy, of weights for 16,384
 ///          (transformer_engine/common/transpose/quantize_transpose_vector_blockwise.cu)
+/// row      a pass for each copy, whose rows are a block's to keep (torchao, float8: float8_rowwise)
 /// mxfp8    one pass, both copies with their scales (transformer_engine/common/cast/mxfp8)
 /// nvfp4    a pass for the largest values, one that casts rows and one that transforms columns by a Hadamard matrix of
 ///          16 x 16 and casts them (transformer_engine/pytorch/csrc/quantizer.cpp); weights, in blocks of 16 x 16,

@@ -15,6 +15,12 @@ namespace foretrain {
 /// latent vectors are (Megatron-Core's recompute_modules layernorm, moe_act and mla_up_proj); full: the whole layer.
 enum class Recompute { none, selective, selective_operators, selective_modules, full };
 
+/// Of every `of` blocks in a row the first `layers` are recomputed; 0 of 0: all.
+struct RecomputedLayers {
+  int layers = 0, of = 0;
+  bool operator==(const RecomputedLayers&) const = default;
+};
+
 /// A layer's activations between its passes, for each way to recompute. Under `full` all operators of the layer run
 /// again, whatever is listed.
 class Recomputation {

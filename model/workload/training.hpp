@@ -25,7 +25,8 @@ inline constexpr std::array gradient_precisions = {Precision::fp32, Precision::t
                                                    Precision::fp8};
 
 /// Paged: states in memory that CUDA moves between GPU and host where the GPU's is full (bitsandbytes).
-enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit, paged_adamw_32bit, paged_adamw_8bit };
+/// muon: of matrices of blocks, by Newton–Schulz steps; the rest by adamw (arXiv 2502.16982).
+enum class Optimizer { sgd, momentum, adam, adamw, lamb, lars, muon, adamw_8bit, paged_adamw_32bit, paged_adamw_8bit };
 constexpr bool is_paged(Optimizer optimizer) { return optimizer >= Optimizer::paged_adamw_32bit; }
 constexpr bool has_8bit_states(Optimizer optimizer) {
   return optimizer == Optimizer::adamw_8bit || optimizer == Optimizer::paged_adamw_8bit;
@@ -53,7 +54,9 @@ struct TrainWorkload {
   Precision precision = Precision::bf16;
   QuantisationRecipe recipe;
   Optimizer optimizer = Optimizer::adamw;
+  Precision state_precision = Precision::fp32;  ///< of its states, unless in 8 bits (key state_precision)
   Recompute recompute = Recompute::none;
+  RecomputedLayers recompute_layers;
   AttentionKind attention = AttentionKind::flash;
   TrainerCode code;
   bool master_weights = false;  ///< an fp32 copy of 2-byte weights beside the optimizer's states (key master_weights)

@@ -139,6 +139,7 @@ void put_sharding(Outgoing& out) {
 void put_megatron_arguments(Outgoing& out) {
   const TransformerConfig& model = out.transformer();
   out.put_rows("megatron", {model.latent() ? "--kv-channels" : "none", model.dense_layers > 0 ? "--ffn-" : "none"});
+  if (out.stated("workload.train.state_precision")) out.put("--use-precision-aware-optimizer", on);
   if (out.states("workload.train.optimizer", "adam")) {
     out.put("--optimizer", "adam");  // with its decay or without takes the same time
     out.say_unread({"workload.train.optimizer"});
@@ -151,8 +152,10 @@ void put_megatron_arguments(Outgoing& out) {
   put_precision(out);
   if (out.plan().context > 1) out.put_rows("megatron_context");
   if (out.train().recompute == Recompute::full && out.stated("workload.train.recompute")) {
-    out.put("--recompute-method", "uniform");
-    out.put("--recompute-num-layers", "1");
+    const RecomputedLayers& some = out.train().recompute_layers;
+    const bool by_stage = some.of > 0 && some.of * out.plan().pipeline * out.plan().interleave == model.layers;
+    out.put("--recompute-method", by_stage ? "block" : "uniform");
+    out.put("--recompute-num-layers", by_stage ? std::to_string(some.layers) : "1");
   }
   if (out.states("plan.embedding_in_pipeline", on)) out.put("--account-for-loss-in-pipeline-split", on);
   out.put_rows("megatron_switches");

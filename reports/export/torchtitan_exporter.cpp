@@ -59,9 +59,12 @@ void put_torchtitan_recomputation(Outgoing& out) {
   const Recompute recompute = out.train().recompute;
   const bool by_operator = recompute == Recompute::selective_operators;
   if (!by_operator && recompute != Recompute::full && recompute != Recompute::none) return;
-  const char* mode = recompute == Recompute::full ? "full" : by_operator ? "selective" : "none";
+  const bool by_layer = out.stated("workload.train.recompute_layers") && out.train().recompute_layers.layers == 1;
+  const char* mode = by_operator || by_layer ? "selective" : recompute == Recompute::full ? "full" : "none";
   out.put("activation_checkpoint.mode", mode);
-  if (by_operator) out.put("activation_checkpoint.selective_ac_option", "op");
+  if (!by_operator && !by_layer) return;
+  out.put("activation_checkpoint.selective_ac_option",
+          by_operator ? "op" : std::to_string(out.train().recompute_layers.of));
 }
 
 }  // namespace
@@ -70,6 +73,7 @@ std::string export_torchtitan(Outgoing& out) {
   out.leave_out({"workload.train.samples"});
   put_torchtitan_model(out);
   if (out.states("workload.train.precision", "fp8")) out.put("model.converters", "[\"float8\"]");
+  if (out.states("workload.train.fp8.scaling", "row")) out.put("float8.recipe_name", "rowwise");
   // Gradients are reduced in float32 alone.
   const bool in_fp32 = out.plan().sync.gradient_precision == Precision::fp32;
   out.put_rows("torchtitan", {"training.global_batch_size", in_fp32 ? "none" : "training.mixed_precision_reduce"});

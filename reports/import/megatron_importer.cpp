@@ -214,6 +214,19 @@ void set_pipeline(Settings& settings, Draft& draft) {
   draft.set("plan.interleave", std::to_string(*layers / stages / *each), stated);
 }
 
+/// The first blocks of each chunk of a stage (megatron/core/transformer/transformer_block.py, _checkpointed_forward).
+void set_recomputed_layers(Settings& settings, Draft& draft) {
+  const ForeignSetting *method = settings.find("--recompute-method"), *some = settings.find("--recompute-num-layers");
+  const auto wanted = settings.whole("--recompute-num-layers", 0), layers = settings.whole("--num-layers");
+  if (method == nullptr || some == nullptr || !wanted || !layers) return;
+  if (method->value != "block") {
+    if (*wanted > 1) draft.leave_out(some->where, named(*some) + ": layers are taken one by one");
+    return;
+  }
+  const std::int64_t each = *layers / (number_of(draft, "plan.pipeline") * number_of(draft, "plan.interleave"));
+  draft.set("workload.train.recompute_layers", fmt::format("{} of {}", std::min(*wanted, each), each), *some);
+}
+
 /// "8" of "8", "gpu:8" and "gpu:h100:8"; nothing for anything else.
 std::optional<std::int64_t> number_at_end(const std::string& text) {
   const auto number = number_behind("n" + text.substr(text.rfind(':') + 1), "n");
@@ -289,6 +302,7 @@ std::string megatron_scenario(const ImportInput& input, Settings settings, const
   draft.assume("workload.train.micro_batch", "1", "no --micro-batch-size");
   set_rows(settings, "megatron_switches", draft);
   set_pipeline(settings, draft);
+  set_recomputed_layers(settings, draft);
   set_sharding(settings, draft);
   draft.set("plan.framework", framework, draft.nowhere(), "its settings, where no argument says otherwise");
   settings.ignore_without_time("megatron");  // NeMo's are Megatron's, too

@@ -116,7 +116,8 @@ void set_recomputation(Settings& settings, Draft& draft) {
   if (mode->value != "selective")
     fail(*mode, fmt::format("unknown mode \"{}\"", mode->value), "none, selective or full");
   if (option != nullptr && option->value != "op") {
-    draft.leave_out(option->where, named(*option) + ": every so many layers whole; taken as \"op\"");
+    draft.set("workload.train.recompute", "full", *mode);
+    return draft.set("workload.train.recompute_layers", "1 of " + *whole_number(*option), *option);
   }
   draft.set("workload.train.recompute", "selective_operators", *mode);
 }
@@ -126,6 +127,9 @@ void set_float8(Settings& settings, Draft& draft) {
   const ForeignSetting* converters = settings.find("model.converters");
   if (converters != nullptr && converters->value.find("float8") != std::string::npos) {
     draft.set("workload.train.precision", "fp8", *converters);
+    const ForeignSetting* recipe = settings.find("float8.recipe_name");
+    const bool by_rows = recipe != nullptr && recipe->value.starts_with("rowwise");
+    if (by_rows) draft.set("workload.train.fp8.scaling", "row", *recipe);
   }
 }
 

@@ -181,6 +181,37 @@ TEST_CASE("PyTorch's states are as the weights, and its updates need a square ro
   CHECK(update.parts[MemoryPart::temporaries].value() == Approx(weights));
 }
 
+TEST_CASE("optimizer states go by the optimizer and their format") {
+  // Adam and LAMB have two moments of a parameter, LARS one, each of 4 bytes or in bf16 of 2; Muon one for the matrices
+  // of its blocks and Adam's for what is outside these.
+  const auto optimizer = [](const std::string& key) {
+    const Training training("fit-memory-7b", {"workload.train.precision=bf16", "plan.zero=0", key});
+    return training.footprint().optimizer.value() / training.model.parameters;
+  };
+  const std::string name = "workload.train.optimizer=";
+  CHECK(optimizer(name + "lamb") == Approx(8.0));
+  CHECK(optimizer(name + "lars") == Approx(4.0));
+  CHECK(optimizer("workload.train.state_precision=bf16") == Approx(4.0));
+  const Training training("fit-memory-7b");
+  double matrices = 0.0;
+  for (const LayerGroup& group : training.model.layers) matrices += group.layer.orthogonal() * group.repeat;
+  CHECK(optimizer(name + "muon") == Approx(8.0 - 4.0 * matrices / training.model.parameters));
+}
+
+TEST_CASE("two of every four blocks are recomputed, the others keep their activations") {
+  const auto kept = [](const std::string& key) {
+    Bytes sum;
+    for (const LayerGroup& group : Training("fit-memory-7b", {"workload.train.recompute=full", key}).model.layers) {
+      if (group.layer.splittable) sum += group.layer.kept(Recompute::full) * static_cast<double>(group.repeat);
+    }
+    return sum.value();
+  };
+  const double all = kept("workload.train.recompute_layers=4 of 4"),
+               none = kept("workload.train.recompute_layers=0 of 4");
+  CHECK(none > 5.0 * all);
+  CHECK(kept("workload.train.recompute_layers=2 of 4") == Approx(0.5 * (all + none)));
+}
+
 TEST_CASE("states of a paged optimizer that find no room lie in the host's memory") {
   // 7 billion parameters of 2 + 4 + 8 bytes are more than 80 GB with a word of activations.
   const std::vector<std::string> eight = {"workload.train.precision=bf16", "plan.sync.gradient_precision=fp32"};

@@ -86,6 +86,23 @@ TEST_CASE("ZB-V has no bubble between a stage's first pass and its last where F 
   CHECK(bubble_of(step) == Approx((stages - 1) * 0.5));
 }
 
+TEST_CASE("V-Half and V-Min hold about a half and a third of what ZB-V holds, and idle for less than 1F1B") {
+  // arXiv 2405.15362. A micro-batch's passes through the first stage's first chunk lie 6 p and 4 p passes apart, one
+  // begins every six passes: p and 2 p / 3 are there at once, beside one or two in the second chunk and one whose
+  // gradients of weights wait. ZB-V holds 2 p.
+  const double idle = bubble_of(step_of(PipelineSchedule::one_forward_one_backward, 8, 1, 24, {}));
+  for (const int stages : {4, 6, 8}) {
+    CAPTURE(stages);
+    for (int stage = 0; stage < stages; ++stage) {
+      CHECK(most_in_flight(PipelineSchedule::v_half, stages, stage, 2, 24) <= stages + 3);
+      CHECK(most_in_flight(PipelineSchedule::v_min, stages, stage, 2, 24) <= stages * 2 / 3 + 4);
+    }
+    CHECK(most_in_flight(zero_bubble, stages, 0, 2, 24) == 2 * stages);
+  }
+  CHECK(bubble_of(step_of(PipelineSchedule::v_half, 8, 2, 24, {})) < 0.65 * idle);
+  CHECK(bubble_of(step_of(PipelineSchedule::v_min, 8, 2, 24, {})) < idle);
+}
+
 TEST_CASE("DualPipe idles for (p / 2 - 1)(F&B + B - 3 W)") {
   // arXiv 2412.19437, table 2, where B is a whole backward pass, here of 2, and F&B a forward and a backward pass that
   // run together: (4 - 1)(3 + 2 - 3) = 6 with eight stages. Where running together saves 0.6, 1.8 less.

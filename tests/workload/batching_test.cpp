@@ -76,6 +76,20 @@ TEST_CASE("the longest of several draws, by hand and by formula") {
   }
 }
 
+TEST_CASE("unpadded samples compute their own tokens, and the slowest replica has the longest ones") {
+  // Of 100 and 300 tokens, as many each: 4 samples have 800, and 4 · (100² + 300²) / 2 pairs.
+  const SampleMix mix = text_only(histogram({{100, 1}, {300, 1}}));
+  const Batching unpadded = batching(Batching::Kind::unpadded);
+  const BatchShape shape = batch_shape(mix, unpadded, 4, false);
+  CHECK(shape.mean.language.tokens == 800);
+  CHECK(shape.mean.language.batch * shape.mean.language.length * shape.mean.language.length ==
+        Approx(200'000).epsilon(0.01));
+  CHECK(shape.largest.language.tokens == 1200);
+  // The sum of four varies by 2 · 100 around 800; of two such the larger is expected 200 / √π above the mean.
+  CHECK(slowest_replica(pass_variation(mix, unpadded, 4, {}), 1, 2) ==
+        Approx(1.0 + 0.25 / std::sqrt(M_PI)).epsilon(0.01));
+}
+
 TEST_CASE("packing leaves less than the longest sample empty, and computes few tokens more than there are") {
   for (const double spread : {0.2, 0.8, 2.0}) {
     const SampleMix mix = text_only(lognormal(400, spread), 2048);

@@ -58,6 +58,8 @@ TEST_CASE("what casts of a block read and write, by format and recipe") {
       {Precision::fp8, current, 1.0, 6.0 * (inputs + weights), 6.0 * results},
       // Four bytes for 128 elements of each copy; weights are cast once a step of 16 passes.
       {Precision::fp8, Fp8Scaling::block, 16.0, blocks * inputs + block_weight * weights / 16.0, blocks * results},
+      // A pass of two bytes for each copy of one, weights' too.
+      {Precision::fp8, row, 1.0, 6.0 * (inputs + weights), 6.0 * results},
       // bf16 is read once, two copies are written with their scales.
       {Precision::mxfp8, delayed, 1.0, mxfp8 * (inputs + weights), mxfp8 * results},
       // Read for the largest values, for the rows, and for the transformed columns: 6 bytes, 2 · 9/16 written; weights

@@ -138,6 +138,8 @@ inline constexpr Ignored fp32_weights{"the weights are in fp32 themselves", has_
 inline constexpr Ignored used_in_fp32{"the weights are used in fp32 themselves", has_fp32_weights};
 inline constexpr Ignored nothing_recomputed{"nothing is recomputed",
                                             [](Of one) { return one.train->recompute == Recompute::none; }};
+inline constexpr Ignored not_recomputed_whole{"no layer is recomputed as a whole",
+                                              [](Of one) { return one.train->recompute != Recompute::full; }};
 inline constexpr Ignored one_projection{"the model's code has one projection", [](Of one) {
                                           const TransformerConfig* shape = transformer_of(one);
                                           return shape != nullptr && shape->family == TransformerFamily::gpt &&
@@ -178,6 +180,8 @@ inline constexpr Ignored states_decided{"states are fp32 beside fp32 weights, or
                                           return train.master_weights || train.code.cache_cast_weights ||
                                                  has_8bit_states(train.optimizer);
                                         }};
+inline constexpr Ignored eight_bits{"states are in 8 bits",
+                                    [](Of one) { return has_8bit_states(one.train->optimizer); }};
 inline constexpr Ignored no_adapters{"no adapters are trained",
                                      [](Of one) { return !one.train->parts.lora.has_value(); }};
 

@@ -25,6 +25,19 @@ void parse_loss(TrainerCode& code, std::string_view text) {
   code.loss = {static_cast<Loss::Kind>(parse_word(word, names_of<Loss::Kind>)), parts.value_or(1)};
 }
 
+/// "2 of 8", or "all".
+void parse_recomputed(TrainWorkload& train, std::string_view text) {
+  const std::size_t of = std::min(text.find(" of "), text.size());
+  RecomputedLayers some;
+  if (text != "all") {
+    if (of == text.size()) throw UnitError(fmt::format("\"{}\"", text), "n of m layers, such as 2 of 8, or all");
+    some = {static_cast<int>(parse_number(text.substr(0, of))), static_cast<int>(parse_number(text.substr(of + 4)))};
+    const bool fits = some.layers >= 0 && some.of >= 1 && some.layers <= some.of;
+    if (!fits) throw UnitError(fmt::format("{} of {} layers", some.layers, some.of), "as many as there are at most");
+  }
+  train.recompute_layers = some;
+}
+
 template <auto pointer>
 void put_length(LengthDistribution& lengths, std::string_view text) {
   lengths.*pointer = parse_length(text);
@@ -62,8 +75,13 @@ constexpr Key train_keys[] = {
     {"mxfp8", mapping(recipe), "", "MXFP8 recipe.", "precision: mxfp8"},
     {"nvfp4", mapping(recipe), "", "NVFP4 recipe.", "precision: nvfp4"},
     member<&TrainWorkload::optimizer>("Optimizer, which determines the size of optimizer states."),
+    member<&TrainWorkload::state_precision, eight_bits>("Number format of optimizer states.",
+                                                        {.value = word_among<gradient_precisions>}),
     member<&TrainWorkload::recompute>("Activation recomputation (activation checkpointing).",
                                       {.value = word<Recompute> | words(auto_words)}),
+    parsed_by<parse_recomputed, not_recomputed_whole>({"recompute_layers", text, "all",
+                                                       "Layers to recompute: n of every m in a row, such as 2 of 8.",
+                                                       "recompute: full"}),
     member<&TrainWorkload::attention>("Attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels, to_transformers_on_gpus>(
         "Fuse small operators; if no framework is named: norms.",
@@ -175,6 +193,8 @@ constexpr Key precision_keys[] = {
 
 constexpr Key recipe_keys[] = {
     member<&QuantisationRecipe::scaling>("Scaling of fp8 operands (Transformer Engine recipe).", {.together = "fp8"}),
+    member<&QuantisationRecipe::experts_alone>("Linear layers that are cast: all, or experts alone.",
+                                               {.name = "layers", .value = one_of<"all", "experts">}),
     member<&QuantisationRecipe::first_bf16_layers>("First layers kept in bf16.", {.range = {0, 100'000}}),
     member<&QuantisationRecipe::last_bf16_layers>("Last layers kept in bf16.", {.range = {0, 100'000}}),
 };

@@ -83,11 +83,13 @@ void check_chunks(const Scenario& scenario) {
   const bool several = plan.interleave > 1;
   const bool suits = plan.schedule == interleaved   ? several
                      : plan.schedule == zero_bubble ? plan.interleave <= 2
+                     : plan.schedule > dualpipe     ? plan.interleave == 2
                                                     : !several;
-  const char* expected = plan.schedule == zero_bubble ? "interleave: 1 or 2, or schedule: interleaved"
-                         : plan.schedule == dualpipe  ? "interleave: 1: each stage holds two chunks by itself"
-                         : several                    ? "interleaved, or interleave: 1"
-                                                      : "gpipe or 1f1b, or interleave: 2 or more";
+  const char* expected = plan.schedule > dualpipe       ? "interleave: 2"
+                         : plan.schedule == zero_bubble ? "interleave: 1 or 2, or schedule: interleaved"
+                         : plan.schedule == dualpipe    ? "interleave: 1: each stage holds two chunks by itself"
+                         : several                      ? "interleaved, or interleave: 1"
+                                                        : "gpipe or 1f1b, or interleave: 2 or more";
   fail_if(scenario, !suits, "plan.schedule", "{0} with {1} chunks a stage", "{2}", name(plan.schedule), plan.interleave,
           expected);
 }
@@ -97,6 +99,10 @@ void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
   fail_if(scenario, plan.interleave > 1 && plan.pipeline == 1, "plan.interleave",
           "{} chunks per stage without a pipeline", "pipeline: 2 or more, or interleave: 1", plan.interleave);
   check_chunks(scenario);
+  fail_if(scenario,
+          train.optimizer == Optimizer::muon && (plan.zero > 1 || plan.offload.optimizer || servers_update(plan)),
+          "workload.train.optimizer", "muon, which needs whole matrices on a GPU",
+          "plan.zero: 0 or 1, nothing offloaded and no servers; or adamw");
   if (!splits_backward(plan.schedule)) return;
   fail_if(scenario, plan.pipeline == 1, "plan.schedule", "{} without a pipeline",
           "pipeline: 2 or more, or leave the key out", name(plan.schedule));

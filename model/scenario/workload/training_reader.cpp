@@ -25,6 +25,8 @@ void read_recipe(const Field& field, TrainWorkload& workload) {
                "{} scales blocks and nothing else", "leave the key out, or fp8", name(workload.precision));
   QuantisationRecipe& recipe = workload.recipe;
   keys.fill(recipe);
+  keys.fail_if(recipe.experts_alone && !workload.model.has_experts(), "layers", "experts of a model that has none",
+               "all, or leave the key out");
   const std::int64_t layers = layers_of(workload.model);
   const std::int64_t kept = recipe.first_bf16_layers + recipe.last_bf16_layers;
   keys.fail_if(kept > layers, keys.has("last_bf16_layers") ? "last_bf16_layers" : "first_bf16_layers",

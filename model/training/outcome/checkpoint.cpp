@@ -26,7 +26,7 @@ StateBytes state_bytes(const TrainWorkload& train, const Plan& plan) {
   const bool fp32_shards = plan.zero == 3 && train.master_weights;
   const Bytes weights = bytes_per_element(fp32_shards ? Precision::fp32 : storage_precision(train.precision));
   const Bytes master = train.master_weights && !fp32_shards ? bytes_per_element(Precision::fp32) : Bytes(0.0);
-  const Bytes states = optimizer_state(train.optimizer) + master;
+  const Bytes states = optimizer_state(train) + master;
   StateBytes bytes{Bytes(0.0), weights + states};
   if (!plan.offload.parameters) bytes.on_gpu += weights;
   if (!plan.offload.optimizer) bytes.on_gpu += states;

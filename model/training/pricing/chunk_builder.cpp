@@ -38,7 +38,7 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
   const bool fused = train.code.fused_optimizer;
   const double gradient = fused ? bytes_per_element(plan.sync.gradient_precision).value() : 4.0;
   const double weight = bytes_per_element(storage_precision(train.precision)).value();
-  const double states = optimizer_state(train.optimizer).value();
+  const double states = optimizer_state(train).value();
   const UpdatePasses passes = update_passes(train.optimizer);
   const bool clips = train.code.clip_gradients;
   const double unscaled = !fused && train.precision == Precision::fp16 ? gradient : 0.0;
@@ -46,15 +46,33 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
   const double clipping = clips ? 2.0 * gradient : 0.0;
   const double copy = weight < 4.0 && !train.code.cache_cast_weights ? weight : 0.0;
   const double before = unscaled + averaged;
-  const double read = (fused ? gradient + 4.0 + states : 4.0 * passes.separate_read) + clipping + before;
-  const double written =
-      (fused ? 4.0 + states : 4.0 * passes.separate_written) + copy + (clips ? gradient : 0.0) + before;
+  const double fused_read = gradient + 4.0 + states + 4.0 * passes.norms_read;
+  const double read = (fused ? fused_read : 4.0 * passes.separate_read) + clipping + before;
+  const double updated = fused ? 4.0 + states + 4.0 * passes.norms_written : 4.0 * passes.separate_written;
+  const double written = updated + copy + (clips ? gradient : 0.0) + before;
   const int kernels =
       fused ? layers : tensors * (1 + (clips ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0));
   return {"optimizer",
           Streaming{StreamingKind::optimizer, Bytes(read * parameters), Bytes(written * parameters),
                     Flops(10.0 * parameters), false},
           Precision::fp32, kernels};
+}
+
+/// Five Newton–Schulz steps of each matrix of a block in bf16, its shorter side first: A = X·Xᵀ, B = b·A + c·A·A,
+/// X = a·X + B·X (PyTorch, optim/_muon.py).
+LayerPassCost orthogonalisation(const Layer& layer, const LayerPricer& pricer) {
+  constexpr double steps = 5.0;
+  LayerPassCost all;
+  for (const WeightMatrix& matrix : layer.matrices) {
+    const auto [m, n] = std::minmax(matrix.rows, matrix.columns);
+    std::vector<Operator> step;
+    for (Matmul work : {Matmul{1, m, m, n}, Matmul{1, m, m, m}, Matmul{1, m, n, m}}) {
+      work.accumulate = !step.empty();
+      step.push_back({"orthogonalisation", work, Precision::bf16, 1});
+    }
+    all += LayerPassCost{{}, pricer.kernels(step), pricer.dispatch(step)} * (steps * number(matrix.count));
+  }
+  return all;
 }
 
 }  // namespace
@@ -168,6 +186,9 @@ Step::Chunk ChunkBuilder::passes_of(const GradientSync::Place& place, int stage,
     sums.parameters += layer->parameters * count;
     sums.in_experts += layer->expert_parameters * count;
     sums.largest_tensor = std::max(sums.largest_tensor, largest_tensor(*layer));
+    if (train_.optimizer == Optimizer::muon && layer->splittable) {
+      sums.orthogonalisation += orthogonalisation(*layer, pricer_) * count;
+    }
     if (layer->parameters > 0.0) {
       sums.layers += count;
       sums.tensors += count * tensors_of(*layer);
@@ -283,8 +304,11 @@ void ChunkBuilder::set_optimizer(double speed, const StageLayers& stage, Step::R
   }
   const Operator update = optimizer_operator(train_, plan_, parameters, stage.layers, stage.tensors);
   const Gpu& gpu = scenario_.cluster.node.gpu;
-  const Seconds kernels = operator_cost(update, gpu, scenario_.calibration).device / speed;
-  const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
+  // Whole matrices are a rank's of those that share states (Megatron-Core, optimizer/layer_wise_optimizer.py).
+  const LayerPassCost matrices = stage.orthogonalisation * (parameters / std::max(stage.parameters, 1.0));
+  const Seconds kernels = (operator_cost(update, gpu, scenario_.calibration).device + matrices.kernels) / speed;
+  const Seconds dispatch =
+      host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host) + matrices.dispatch;
   rank_class.optimizer.compute = kernels;
   rank_class.optimizer.host = std::max(dispatch - kernels, Seconds(0.0));
   if (plan_.offload.parameters) {

@@ -16,7 +16,8 @@ namespace foretrain {
 /// Sums over a stage's chunks.
 struct StageLayers {
   double parameters = 0.0, in_experts = 0.0, largest_tensor = 0.0;
-  int layers = 0, tensors = 0;  ///< that hold parameters, and are trained
+  int layers = 0, tensors = 0;      ///< that hold parameters, and are trained
+  LayerPassCost orthogonalisation;  ///< of all matrices, by muon
 };
 
 /// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.

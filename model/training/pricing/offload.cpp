@@ -63,7 +63,7 @@ HostCopies copies_of(const Scenario& scenario, const Topology& topology) {
 /// Bytes of host memory that an update fetches and writes for a parameter. Its gradient is fp32 there.
 double update_traffic(const TrainWorkload& train) {
   constexpr double fp32 = 4.0, unfused = 3.0;  // PyTorch's loop over tensors: 84 bytes of operations in Adam's 28
-  const double states = optimizer_state(train.optimizer).value();
+  const double states = optimizer_state(train).value();
   const double weight = bytes_per_element(storage_precision(train.precision)).value();
   const double own = (fp32 + 2.0 * (fp32 + states)) * (train.code.fused_optimizer ? 1.0 : unfused);
   const double scaled = train.code.clip_gradients || train.precision == Precision::fp16 ? 2.0 * fp32 : 0.0;
@@ -119,7 +119,7 @@ TimeBreakdown offloaded_optimizer(double parameters, Seconds backward, const Sce
   // States and fp32 weights are read and written in pieces beside the update of others (DeepSpeed, runtime/swap_tensor:
   // pipelined_optimizer_swapper.py), gradients behind the backward pass.
   if (plan.offload_to_disks) {
-    const Bytes swapped = optimizer_state(train.optimizer) + fp32;
+    const Bytes swapped = optimizer_state(train) + fp32;
     segment.compute = std::max(segment.compute, parameters * (swapped * 2.0 + fp32) / disks_share(scenario)) +
                       parameters * fp32 / disks_share(scenario);
   }
