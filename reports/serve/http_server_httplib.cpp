@@ -125,12 +125,26 @@ class Server : public httplib::Server {
   }
 
  private:
+  /// Later versions of the library (0.18; not 0.11) ask for both ends of the connection.
+  template <typename Library>
+  static bool process(Library& library, httplib::Stream& stream) {
+    bool closed = false;
+    if constexpr (requires { library.process_request(stream, true, closed, nullptr); }) {
+      return library.process_request(stream, true, closed, nullptr);
+    } else {
+      std::string remote, local;
+      int remote_port = 0, local_port = 0;
+      stream.get_remote_ip_and_port(remote, remote_port);
+      stream.get_local_ip_and_port(local, local_port);
+      return library.process_request(stream, remote, remote_port, local, local_port, true, closed, nullptr);
+    }
+  }
+
   /// As the library does it, for one request that comes in time.
   bool process_and_close_socket(socket_t socket) override {
     const auto answer = [this](httplib::Stream& stream) {
       Timed timed(stream);
-      bool closed = false;
-      return process_request(timed, true, closed, nullptr);
+      return process(*this, timed);
     };
     const bool answered = httplib::detail::process_client_socket(socket, read_timeout_sec_, read_timeout_usec_,
                                                                  write_timeout_sec_, write_timeout_usec_, answer);
