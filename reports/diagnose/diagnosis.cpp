@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -62,15 +63,17 @@ const CauseRow& row_of(const StepCause& cause) {
   return *std::ranges::find(cause_rows, std::string_view(cause.name), &CauseRow::name);
 }
 
-/// Steps by two fidelities. An estimate, which is fast, is scaled by what a simulation of the unchanged scenario says
-/// in its place.
+/// Steps by two fidelities, scaled by the expected step over that of the unchanged scenario.
 class StepTimes {
  public:
-  StepTimes(const Scenario& scenario, Seconds expected, Fidelity fidelity)
-      : fidelity(fidelity), scale_(expected / predict(scenario, Fidelity::estimate, Detail::numbers).time()) {}
+  StepTimes(const Scenario& scenario, Seconds expected, const Result& result, Fidelity fidelity)
+      : fidelity(fidelity),
+        steady(result.time()),
+        scale_(expected / steady),
+        scale_of_estimates_(expected / predict(scenario, Fidelity::estimate, Detail::numbers).time()) {}
 
   void set(StepCause& cause, const Result& result) const {
-    const double scale = result.fidelity == Fidelity::estimate ? scale_ : 1.0;
+    const double scale = result.fidelity == Fidelity::estimate ? scale_of_estimates_ : scale_;
     cause.step = scale * result.time();
     const TrainResult* train = result.train();
     if (train == nullptr) return;
@@ -82,9 +85,10 @@ class StepTimes {
     for (const BreakdownPart& part : breakdown_parts) cause.parts.*part.time = scale * (cause.parts.*part.time);
   }
   Fidelity fidelity;
+  Seconds steady;  ///< the unchanged scenario's step
 
  private:
-  double scale_;
+  double scale_, scale_of_estimates_;
 };
 
 std::string command_of(const CauseRow& row, const Scenario& scenario) {
@@ -118,37 +122,34 @@ class Causes {
         measured_(measured.step),
         bucket_(measured.bucket.value_or(Bytes(1e6))) {}
 
-  /// Nothing where the scenario cannot have the cause, or has it already.
-  [[nodiscard]] std::optional<StepCause> explained_by(const CauseRow& row) const {
+  /// Nothing where the scenario cannot have the cause, or has it already. `all`: the cause of the row before.
+  [[nodiscard]] std::optional<StepCause> explained_by(const CauseRow& row, const std::optional<StepCause>& all) const {
     if (row.form == CauseForm::nics && cards() <= 1) return std::nullopt;
     if (row.form == CauseForm::pause && pause_ <= Seconds(0.0)) return std::nullopt;
     if (row.form == CauseForm::bucket && !(bucket_ < scenario_.plan.sync.bucket)) return std::nullopt;
-    return if_possible([&] { return has_share(row) ? at_best_size(row) : at_size(row, 1.0, Fidelity::estimate); });
+    // One part that is slow makes the step no slower than all of them.
+    const double first = row.form == CauseForm::key && all && all->share ? 1.0 / *all->share : measured_ / expected_;
+    return if_possible(
+        [&] { return has_share(row) ? at_best_size(row, first) : at_size(row, 1.0, Fidelity::estimate); });
   }
 
   /// The same cause by the diagnosis's own fidelity.
   [[nodiscard]] StepCause simulated(const StepCause& estimated) const {
     if (times_.fidelity == Fidelity::estimate) return estimated;
-    return if_possible([&] { return nearer_by_secants(row_of(estimated), estimated.share); }).value_or(estimated);
+    return if_possible([&] { return nearer_by_secant(row_of(estimated), estimated.share); }).value_or(estimated);
   }
 
  private:
-  static constexpr double near_enough = 0.002;  ///< of the measured step
+  static constexpr double near_enough = 0.01;  ///< of the measured step
 
-  /// From the estimated size on, until the step takes the measured time.
-  [[nodiscard]] std::optional<StepCause> nearer_by_secants(const CauseRow& row, std::optional<double> share) const {
+  /// From the estimated size on, once nearer to the measured time.
+  [[nodiscard]] std::optional<StepCause> nearer_by_secant(const CauseRow& row, std::optional<double> share) const {
     std::optional<StepCause> cause = at_size(row, share.value_or(1.0), times_.fidelity);
-    if (!share || row.form == CauseForm::nics) return cause;
-    double slower = 1.0 / *share, slower_before = 1.0;
-    Seconds before = expected_;
-    for (int i = 0; cause && i < 3 && std::abs(cause->step / measured_ - 1.0) > near_enough; ++i) {
-      const double next = slower + (slower - slower_before) * ((measured_ - cause->step) / (cause->step - before));
-      if (!(next > 1.0) || next > 1.0 / row.smallest) break;
-      slower_before = std::exchange(slower, next);
-      before = cause->step;
-      cause = at_size(row, 1.0 / slower, times_.fidelity);
-    }
-    return cause;
+    const bool near = !cause || std::abs(cause->step / measured_ - 1.0) <= near_enough;
+    if (near || !share || row.form == CauseForm::nics) return cause;
+    const double slower = 1.0 + (1.0 / *share - 1.0) * ((measured_ - expected_) / (cause->step - expected_));
+    if (!(slower > 1.0) || slower > 1.0 / row.smallest) return cause;
+    return at_size(row, 1.0 / slower, times_.fidelity);
   }
 
   [[nodiscard]] Altered with_cause(const CauseRow& row, double share) const {
@@ -184,7 +185,7 @@ class Causes {
     return fmt::format(
         "workload.train.loader={{ workers: 1, per_sample: {:.9g} ms, pinned: true, non_blocking: true, persistent: "
         "true }}",
-        expected_.value() * 1e3 / samples / share);
+        times_.steady.value() * 1e3 / samples / share);
   }
 
   [[nodiscard]] int cards() const { return scenario_.cluster.network.nics_per_node; }
@@ -193,46 +194,66 @@ class Causes {
   }
 
   [[nodiscard]] std::optional<StepCause> at_size(const CauseRow& row, double share, Fidelity fidelity) const {
-    Altered altered = with_cause(row, share);
-    StepCause cause{.name = std::string(row.name), .overrides = std::move(altered.overrides)};
-    times_.set(cause, predict(altered.scenario, fidelity, Detail::numbers));
-    if (row.form == CauseForm::pause) cause.step += cause.pause = pause_;
+    const bool of_cards = row.form == CauseForm::nics;
+    if (of_cards) share = static_cast<double>(cards_left(share)) / cards();
+    const std::tuple key(row.form, row.change, share, fidelity);
+    if (!predicted_.contains(key)) predicted_.emplace(key, predicted(row, share, fidelity));
+    StepCause cause = predicted_.at(key);
     if (std::abs(cause.step / expected_ - 1.0) < least_effect) return std::nullopt;
+    cause.name = row.name;
     cause.command = command_of(row, scenario_);
     cause.look_at = row.look_at;
     if (row.form == CauseForm::bucket) cause.size = format_bytes(bucket_);
     if (!has_share(row)) return cause;
-    const bool of_cards = row.form == CauseForm::nics;
-    cause.share = of_cards ? static_cast<double>(cards_left(share)) / cards() : share;
+    cause.share = share;
     const std::string left =
         of_cards ? fmt::format("{} of {}", cards_left(share), cards()) : fmt::format("{:.0f} %", share * 100.0);
     cause.size = fmt::format(fmt::runtime(row.size), left);
     return cause;
   }
 
-  /// At the size with which the step takes the measured time, else at the least. A step is nearly linear in the
-  /// inverse of a speed.
-  [[nodiscard]] std::optional<StepCause> at_best_size(const CauseRow& row) const {
+  [[nodiscard]] StepCause predicted(const CauseRow& row, double share, Fidelity fidelity) const {
+    Altered altered = with_cause(row, share);
+    StepCause cause;
+    cause.overrides = std::move(altered.overrides);
+    times_.set(cause, predict(altered.scenario, fidelity, Detail::numbers));
+    if (row.form == CauseForm::pause) cause.step += cause.pause = pause_;
+    return cause;
+  }
+
+  /// At the size with which the step takes the measured time, else at the nearest. A step is about convex in the
+  /// inverse of a speed: a line through two sizes on one side of that size meets the measured time behind it.
+  [[nodiscard]] std::optional<StepCause> at_best_size(const CauseRow& row, double first) const {
+    struct Size {
+      double slower, excess;
+    };
     const double slowest = row.form == CauseForm::nics ? cards() : 1.0 / row.smallest;
     std::optional<StepCause> nearest;
     double least = std::numeric_limits<double>::infinity();
-    const auto over = [&](double slower) {
-      std::optional<StepCause> cause = at_size(row, 1.0 / slower, Fidelity::estimate);
+    std::vector<Size> below{{1.0, expected_ / measured_ - 1.0}}, above;  // the last is next to the size
+    double next = std::min(first, slowest);
+    const int most_tries = row.form == CauseForm::key ? 3 : 8;  // predictions without symmetry take ten times as long
+    for (int i = 0; i < most_tries && next > below.back().slower; ++i) {
+      std::optional<StepCause> cause = at_size(row, 1.0 / next, Fidelity::estimate);
       const double excess = (cause ? cause->step : expected_) / measured_ - 1.0;
       if (std::abs(excess) < least) nearest = std::move(cause);
       least = std::min(least, std::abs(excess));
-      return std::abs(excess) < near_enough ? 0.0 : excess;
-    };
-    double low = 1.0, at_low = expected_ / measured_ - 1.0;
-    double high = std::min(measured_ / expected_, slowest), at_high = over(high);
-    while (at_high < 0.0 && high < slowest) {
-      low = std::exchange(high, std::min(3.0 * high, slowest));
-      at_low = std::exchange(at_high, over(high));
+      if (least < near_enough) break;
+      (excess < 0.0 ? below : above).push_back({next, excess});
+      const auto meets = [](const Size& a, const Size& b) {
+        return b.slower - b.excess * (b.slower - a.slower) / (b.excess - a.excess);
+      };
+      const Size& low = below.back();
+      const bool rises = low.excess > below.front().excess;
+      const double most = above.empty() ? slowest : above.back().slower;
+      next = above.size() > 1 ? meets(above.end()[-2], above.back())
+             : rises          ? meets(below.end()[-2], low)
+             : above.empty()  ? slowest
+                              : std::sqrt(low.slower * most);
+      if (!(next > low.slower && (above.empty() || next < most)))
+        next = above.empty() ? slowest : meets(low, above.back());
+      next = std::min(next, most);
     }
-    if (at_high <= 0.0) return nearest;
-    std::uintmax_t steps = 14;
-    boost::math::tools::toms748_solve(
-        over, low, high, at_low, at_high, [](double a, double b) { return b - a < near_enough * a; }, steps);
     return nearest;
   }
 
@@ -241,6 +262,7 @@ class Causes {
   const StepTimes& times_;
   Seconds expected_, pause_, measured_;
   Bytes bucket_;
+  mutable std::map<std::tuple<CauseForm, std::string_view, double, Fidelity>, StepCause> predicted_;
 };
 
 double bell(double deviations) { return std::exp(-0.5 * deviations * deviations); }
@@ -317,34 +339,56 @@ void weigh(StepDiagnosis& diagnosis, const StepEvidence& measured, const StepCau
   std::ranges::stable_sort(diagnosis.causes, std::ranges::greater{}, &StepCause::likelihood);
 }
 
+/// Failures and checkpoints are no part of a step.
+Scenario without_failures(Scenario scenario) {
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload)) train->checkpoint.reset();
+  scenario.cluster.failures.reset();
+  return scenario;
+}
+
+/// A cause changes the step by about as much without jitter.
+Scenario steady_of(const Scenario& scenario) {
+  Scenario steady = without_failures(scenario);
+  if (auto* train = std::get_if<TrainWorkload>(&steady.workload)) train->compute_spread = 0.0;
+  steady.cluster.jitter.reset();
+  return steady;
+}
+
 }  // namespace
 
-StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, const StepEvidence& measured,
-                            Fidelity fidelity) {
-  const Result result = predict(scenario, fidelity, Detail::numbers);
+StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload_whole, const StepEvidence& measured,
+                            Fidelity whole) {
+  const Scenario steady = steady_of(scenario);
+  const Reload reload = [&](const std::vector<std::string>& overrides) { return steady_of(reload_whole(overrides)); };
+  const Result expected = predict(without_failures(scenario), whole, Detail::numbers);
+  // Each message between workers and servers is simulated by itself: too long for many causes.
+  const Fidelity fidelity = has_servers(scenario.plan.sync.algorithm) ? Fidelity::estimate : whole;
+  const bool same = fidelity == whole && !scenario.cluster.jitter;
+  const Result result = same ? expected : predict(steady, fidelity, Detail::numbers);
   StepDiagnosis diagnosis{.scenario = scenario.name,
                           .measured = measured.step,
-                          .expected = result.time(),
-                          .low = result.uncertainty_low,
-                          .high = result.uncertainty_high};
-  const StepTimes times(scenario, result.time(), fidelity);
+                          .expected = expected.time(),
+                          .low = expected.uncertainty_low,
+                          .high = expected.uncertainty_high};
+  const StepTimes times(steady, expected.time(), result, fidelity);
   StepCause none{.name = "none"};
   times.set(none, result);
   if (measured.step > diagnosis.expected) {
-    const Causes causes(scenario, reload, times, result.time(), measured);
+    const Causes causes(steady, reload, times, expected.time(), measured);
+    std::optional<StepCause> cause;
     for (const CauseRow& row : cause_rows) {
-      std::optional<StepCause> cause = causes.explained_by(row);
-      if (cause && cause->step > diagnosis.expected) diagnosis.causes.push_back(std::move(*cause));
+      cause = causes.explained_by(row, cause);
+      if (cause && cause->step > diagnosis.expected) diagnosis.causes.push_back(*cause);
     }
     weigh(diagnosis, measured, none);
-    constexpr std::size_t simulated = 6;  // those that a reader sees
-    for (StepCause& cause : std::span(diagnosis.causes).first(std::min(simulated, diagnosis.causes.size()))) {
-      cause = causes.simulated(cause);
+    constexpr std::size_t simulated = 3;
+    for (StepCause& likely : std::span(diagnosis.causes).first(std::min(simulated, diagnosis.causes.size()))) {
+      likely = causes.simulated(likely);
     }
   }
   weigh(diagnosis, measured, none);
   if (measured.step >= diagnosis.low) {
-    diagnosis.changes = best_changes(diagnosis, result, state_of(diagnosis, scenario, reload), fidelity);
+    diagnosis.changes = best_changes(diagnosis, result, state_of(diagnosis, steady, reload), fidelity);
   }
   return diagnosis;
 }
