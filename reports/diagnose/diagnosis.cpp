@@ -8,7 +8,6 @@
 #include <exception>
 #include <limits>
 #include <map>
-#include <span>
 #include <tuple>
 #include <utility>
 
@@ -42,12 +41,6 @@ constexpr CauseRow cause_rows[] = {
 
 constexpr double least_effect = 0.002;  ///< of the step: what changes it by less is no cause of this scenario
 
-/// A scenario with one cause at one size.
-struct Altered {
-  std::vector<std::string> overrides;
-  Scenario scenario;
-};
-
 /// The resource whose speed the cause is; empty where it is another override.
 std::string_view resource_of(const CauseRow& row, const Scenario& scenario) {
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
@@ -63,17 +56,10 @@ const CauseRow& row_of(const StepCause& cause) {
   return *std::ranges::find(cause_rows, std::string_view(cause.name), &CauseRow::name);
 }
 
-/// Steps by two fidelities, scaled by the expected step over that of the unchanged scenario.
-class StepTimes {
- public:
-  StepTimes(const Scenario& scenario, Seconds expected, const Result& result, Fidelity fidelity)
-      : fidelity(fidelity),
-        steady(result.time()),
-        scale_(expected / steady),
-        scale_of_estimates_(expected / predict(scenario, Fidelity::estimate, Detail::numbers).time()) {}
-
+/// Estimates, scaled by the expected step over the unchanged scenario's.
+struct StepTimes {
   void set(StepCause& cause, const Result& result) const {
-    const double scale = result.fidelity == Fidelity::estimate ? scale_of_estimates_ : scale_;
+    const double scale = expected / estimated;
     cause.step = scale * result.time();
     const TrainResult* train = result.train();
     if (train == nullptr) return;
@@ -84,11 +70,7 @@ class StepTimes {
     }
     for (const BreakdownPart& part : breakdown_parts) cause.parts.*part.time = scale * (cause.parts.*part.time);
   }
-  Fidelity fidelity;
-  Seconds steady;  ///< the unchanged scenario's step
-
- private:
-  double scale_, scale_of_estimates_;
+  Seconds expected, estimated;
 };
 
 std::string command_of(const CauseRow& row, const Scenario& scenario) {
@@ -112,12 +94,11 @@ std::optional<StepCause> if_possible(const Find& find) {
 
 class Causes {
  public:
-  Causes(const Scenario& scenario, const Reload& reload, const StepTimes& times, Seconds expected,
-         const StepEvidence& measured)
+  Causes(const Scenario& scenario, const Reload& reload, const StepTimes& times, const StepEvidence& measured)
       : scenario_(scenario),
         reload_(reload),
         times_(times),
-        expected_(expected),
+        expected_(times.expected),
         pause_(measured.pause),
         measured_(measured.step),
         bucket_(measured.bucket.value_or(Bytes(1e6))) {}
@@ -129,52 +110,27 @@ class Causes {
     if (row.form == CauseForm::bucket && !(bucket_ < scenario_.plan.sync.bucket)) return std::nullopt;
     // One part that is slow makes the step no slower than all of them.
     const double first = row.form == CauseForm::key && all && all->share ? 1.0 / *all->share : measured_ / expected_;
-    return if_possible(
-        [&] { return has_share(row) ? at_best_size(row, first) : at_size(row, 1.0, Fidelity::estimate); });
-  }
-
-  /// The same cause by the diagnosis's own fidelity.
-  [[nodiscard]] StepCause simulated(const StepCause& estimated) const {
-    if (times_.fidelity == Fidelity::estimate) return estimated;
-    return if_possible([&] { return nearer_by_secant(row_of(estimated), estimated.share); }).value_or(estimated);
+    return if_possible([&] { return has_share(row) ? at_best_size(row, first) : at_size(row, 1.0); });
   }
 
  private:
   static constexpr double near_enough = 0.01;  ///< of the measured step
 
-  /// From the estimated size on, once nearer to the measured time.
-  [[nodiscard]] std::optional<StepCause> nearer_by_secant(const CauseRow& row, std::optional<double> share) const {
-    std::optional<StepCause> cause = at_size(row, share.value_or(1.0), times_.fidelity);
-    const bool near = !cause || std::abs(cause->step / measured_ - 1.0) <= near_enough;
-    if (near || !share || row.form == CauseForm::nics) return cause;
-    const double slower = 1.0 + (1.0 / *share - 1.0) * ((measured_ - expected_) / (cause->step - expected_));
-    if (!(slower > 1.0) || slower > 1.0 / row.smallest) return cause;
-    return at_size(row, 1.0 / slower, times_.fidelity);
-  }
-
-  [[nodiscard]] Altered with_cause(const CauseRow& row, double share) const {
-    const std::string_view resource = resource_of(row, scenario_);
-    if (!resource.empty()) return {{}, with_speed(scenario_, resource, share)};
-    std::vector<std::string> overrides;
+  [[nodiscard]] std::vector<std::string> overrides_of(const CauseRow& row, double share) const {
     switch (row.form) {
       case CauseForm::loader:
-        overrides = {slow_loader(share)};
-        break;
+        return {slow_loader(share)};
       case CauseForm::nics:
-        overrides = {fmt::format("cluster.network.nics_per_node={}", cards_left(share))};
-        break;
-      case CauseForm::pause:
-        break;
+        return {fmt::format("cluster.network.nics_per_node={}", cards_left(share))};
       case CauseForm::bucket:
-        overrides = {fmt::format(fmt::runtime(row.change), bucket_.value())};
-        break;
+        return {fmt::format(fmt::runtime(row.change), bucket_.value())};
       case CauseForm::key:
-        overrides = {fmt::format(fmt::runtime(row.change), fmt::format("{:.6g}", share * 100.0))};
-        break;
+        return {fmt::format(fmt::runtime(row.change), fmt::format("{:.6g}", share * 100.0))};
       default:
-        for (const std::string& one : split(row.change, ';')) overrides.emplace_back(trim(one));
+        std::vector<std::string> overrides = split(row.change, ';');
+        for (std::string& one : overrides) one = trim(one);
+        return row.form == CauseForm::pause ? std::vector<std::string>() : overrides;
     }
-    return {overrides, reload_(overrides)};
   }
 
   /// A loader that does nothing to the step but deliver so large a share of its samples in time.
@@ -185,7 +141,7 @@ class Causes {
     return fmt::format(
         "workload.train.loader={{ workers: 1, per_sample: {:.9g} ms, pinned: true, non_blocking: true, persistent: "
         "true }}",
-        times_.steady.value() * 1e3 / samples / share);
+        times_.estimated.value() * 1e3 / samples / share);
   }
 
   [[nodiscard]] int cards() const { return scenario_.cluster.network.nics_per_node; }
@@ -193,11 +149,11 @@ class Causes {
     return std::max(1, static_cast<int>(std::lround(share * cards())));
   }
 
-  [[nodiscard]] std::optional<StepCause> at_size(const CauseRow& row, double share, Fidelity fidelity) const {
+  [[nodiscard]] std::optional<StepCause> at_size(const CauseRow& row, double share) const {
     const bool of_cards = row.form == CauseForm::nics;
     if (of_cards) share = static_cast<double>(cards_left(share)) / cards();
-    const std::tuple key(row.form, row.change, share, fidelity);
-    if (!predicted_.contains(key)) predicted_.emplace(key, predicted(row, share, fidelity));
+    const std::tuple key(row.form, row.change, share);
+    if (!predicted_.contains(key)) predicted_.emplace(key, predicted(row, share));
     StepCause cause = predicted_.at(key);
     if (std::abs(cause.step / expected_ - 1.0) < least_effect) return std::nullopt;
     cause.name = row.name;
@@ -212,11 +168,12 @@ class Causes {
     return cause;
   }
 
-  [[nodiscard]] StepCause predicted(const CauseRow& row, double share, Fidelity fidelity) const {
-    Altered altered = with_cause(row, share);
+  [[nodiscard]] StepCause predicted(const CauseRow& row, double share) const {
     StepCause cause;
-    cause.overrides = std::move(altered.overrides);
-    times_.set(cause, predict(altered.scenario, fidelity, Detail::numbers));
+    const std::string_view resource = resource_of(row, scenario_);
+    if (resource.empty()) cause.overrides = overrides_of(row, share);
+    const Scenario altered = resource.empty() ? reload_(cause.overrides) : with_speed(scenario_, resource, share);
+    times_.set(cause, predict(altered, Fidelity::estimate, Detail::numbers));
     if (row.form == CauseForm::pause) cause.step += cause.pause = pause_;
     return cause;
   }
@@ -234,7 +191,7 @@ class Causes {
     double next = std::min(first, slowest);
     const int most_tries = row.form == CauseForm::key ? 3 : 8;  // predictions without symmetry take ten times as long
     for (int i = 0; i < most_tries && next > below.back().slower; ++i) {
-      std::optional<StepCause> cause = at_size(row, 1.0 / next, Fidelity::estimate);
+      std::optional<StepCause> cause = at_size(row, 1.0 / next);
       const double excess = (cause ? cause->step : expected_) / measured_ - 1.0;
       if (std::abs(excess) < least) nearest = std::move(cause);
       least = std::min(least, std::abs(excess));
@@ -262,7 +219,7 @@ class Causes {
   const StepTimes& times_;
   Seconds expected_, pause_, measured_;
   Bytes bucket_;
-  mutable std::map<std::tuple<CauseForm, std::string_view, double, Fidelity>, StepCause> predicted_;
+  mutable std::map<std::tuple<CauseForm, std::string_view, double>, StepCause> predicted_;
 };
 
 double bell(double deviations) { return std::exp(-0.5 * deviations * deviations); }
@@ -339,56 +296,45 @@ void weigh(StepDiagnosis& diagnosis, const StepEvidence& measured, const StepCau
   std::ranges::stable_sort(diagnosis.causes, std::ranges::greater{}, &StepCause::likelihood);
 }
 
-/// Failures and checkpoints are no part of a step.
-Scenario without_failures(Scenario scenario) {
-  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload)) train->checkpoint.reset();
+/// What a step's estimate needs: no failures and checkpoints, which are no part of it, and no jitter, with which a
+/// cause changes it by about as much.
+Scenario steady_of(Scenario scenario) {
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
+    train->compute_spread = 0.0;
+    train->checkpoint.reset();
+  }
+  scenario.cluster.jitter.reset();
   scenario.cluster.failures.reset();
   return scenario;
-}
-
-/// A cause changes the step by about as much without jitter.
-Scenario steady_of(const Scenario& scenario) {
-  Scenario steady = without_failures(scenario);
-  if (auto* train = std::get_if<TrainWorkload>(&steady.workload)) train->compute_spread = 0.0;
-  steady.cluster.jitter.reset();
-  return steady;
 }
 
 }  // namespace
 
 StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload_whole, const StepEvidence& measured,
-                            Fidelity whole) {
-  const Scenario steady = steady_of(scenario);
-  const Reload reload = [&](const std::vector<std::string>& overrides) { return steady_of(reload_whole(overrides)); };
-  const Result expected = predict(without_failures(scenario), whole, Detail::numbers);
-  // Each message between workers and servers is simulated by itself: too long for many causes.
-  const Fidelity fidelity = has_servers(scenario.plan.sync.algorithm) ? Fidelity::estimate : whole;
-  const bool same = fidelity == whole && !scenario.cluster.jitter;
-  const Result result = same ? expected : predict(steady, fidelity, Detail::numbers);
+                            Fidelity fidelity) {
+  const Result expected = predict(scenario, fidelity, Detail::numbers);
   StepDiagnosis diagnosis{.scenario = scenario.name,
                           .measured = measured.step,
                           .expected = expected.time(),
                           .low = expected.uncertainty_low,
                           .high = expected.uncertainty_high};
-  const StepTimes times(steady, expected.time(), result, fidelity);
+  const Scenario steady = steady_of(scenario);
+  const Reload reload = [&](const std::vector<std::string>& overrides) { return steady_of(reload_whole(overrides)); };
+  const Result result = predict(steady, Fidelity::estimate, Detail::numbers);
+  const StepTimes times{diagnosis.expected, result.time()};
   StepCause none{.name = "none"};
   times.set(none, result);
   if (measured.step > diagnosis.expected) {
-    const Causes causes(steady, reload, times, expected.time(), measured);
+    const Causes causes(steady, reload, times, measured);
     std::optional<StepCause> cause;
     for (const CauseRow& row : cause_rows) {
       cause = causes.explained_by(row, cause);
       if (cause && cause->step > diagnosis.expected) diagnosis.causes.push_back(*cause);
     }
-    weigh(diagnosis, measured, none);
-    constexpr std::size_t simulated = 3;
-    for (StepCause& likely : std::span(diagnosis.causes).first(std::min(simulated, diagnosis.causes.size()))) {
-      likely = causes.simulated(likely);
-    }
   }
   weigh(diagnosis, measured, none);
   if (measured.step >= diagnosis.low) {
-    diagnosis.changes = best_changes(diagnosis, result, state_of(diagnosis, steady, reload), fidelity);
+    diagnosis.changes = best_changes(diagnosis, result, state_of(diagnosis, steady, reload));
   }
   return diagnosis;
 }
