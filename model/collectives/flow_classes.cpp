@@ -19,10 +19,11 @@ namespace {
 ColouredGraph graph_of(const SharingSystem& system) {
   ColouredGraph graph;
   const auto flows = static_cast<std::int32_t>(system.flows());
-  std::vector<std::pair<std::int32_t, double>> kinds;
-  kinds.reserve(system.flows());
-  for (std::size_t flow = 0; flow < system.flows(); ++flow) kinds.emplace_back(system.kind[flow], system.weight[flow]);
-  const std::vector<std::pair<std::int32_t, double>> kind_of_flow = kinds;
+  const auto kind_of = [&](std::size_t flow) { return std::pair(system.kind[flow], system.weight[flow]); };
+  std::vector<std::pair<std::int32_t, double>> kinds;  // those of neighbours are the same
+  for (std::size_t flow = 0; flow < system.flows(); ++flow) {
+    if (kinds.empty() || kinds.back() != kind_of(flow)) kinds.push_back(kind_of(flow));
+  }
   std::ranges::sort(kinds);
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   std::vector<BytesPerSecond> bandwidths = system.bandwidth;
@@ -32,7 +33,7 @@ ColouredGraph graph_of(const SharingSystem& system) {
     return static_cast<std::int32_t>(std::ranges::lower_bound(sorted, value) - sorted.begin());
   };
   graph.colour.reserve(system.flows() + system.links());
-  for (const auto& kind : kind_of_flow) graph.add_vertex(place(kinds, kind));
+  for (std::size_t flow = 0; flow < system.flows(); ++flow) graph.add_vertex(place(kinds, kind_of(flow)));
   const auto of_links = static_cast<std::int32_t>(kinds.size());
   for (const BytesPerSecond bandwidth : system.bandwidth) graph.add_vertex(of_links + place(bandwidths, bandwidth));
   graph.edges.reserve(system.link.size());

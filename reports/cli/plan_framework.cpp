@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "model/base/error.hpp"
@@ -12,24 +13,6 @@
 #include "reports/export/exporter.hpp"
 
 namespace foretrain {
-
-namespace {
-
-/// Whether a file cannot have what the search chose, and it is in use. DeepSpeed's and Accelerate's files leave the
-/// rest to the training's code.
-bool is_lacking(const std::string& line, const std::vector<std::string>& chosen, std::string_view exporter) {
-  static constexpr std::string_view off[] = {": 1", ": 0", ": false", ": none", ": auto", ": automatic"};
-  static constexpr std::string_view ranks[] = {"plan.tensor", "plan.context", "plan.pipeline", "plan.expert"};
-  const std::string key = line.substr(0, line.find(": "));
-  const auto* const place = std::ranges::find(ranks, key);
-  if (line.starts_with("a plan that")) return true;
-  if (exporter == "deepspeed" && place >= std::begin(ranks) + 2) return false;
-  if (exporter == "accelerate" && place == std::end(ranks)) return false;
-  return std::ranges::any_of(chosen, [&](const std::string& one) { return one.starts_with(key + "="); }) &&
-         std::ranges::none_of(off, [&](std::string_view end) { return line.ends_with(end); });
-}
-
-}  // namespace
 
 void keep_plans_of(const std::string& exporter, const std::vector<PlanSpace>& spaces,
                    std::vector<PlanCandidate>& best) {
@@ -44,16 +27,20 @@ void keep_plans_of(const std::string& exporter, const std::vector<PlanSpace>& sp
       break;
     }
     const PlanSpace& space = spaces[at_index(plan->space)];
-    std::vector<std::string> unsaid;
+    std::multimap<std::string, std::string> lacks;
     try {
-      unsaid = export_scenario(*writes, space.read(plan->point)).unsaid;
+      lacks = export_scenario(*writes, space.read(plan->point)).lacking;
     } catch (const ScenarioError&) {
       return;  // a model that its files do not describe
     }
     const std::vector<std::string> chosen = space.overrides(plan->point);
-    std::erase_if(unsaid, [&](const std::string& line) { return !is_lacking(line, chosen, exporter); });
-    if (unsaid.empty()) kept.push_back(*plan);
-    if (kept.empty()) lacking.insert(unsaid.begin(), unsaid.end());
+    std::erase_if(lacks, [&](const auto& one) {
+      const auto is_of_key = [&](const std::string& override) { return override.starts_with(one.first + "="); };
+      return !one.first.empty() && std::ranges::none_of(chosen, is_of_key);
+    });
+    if (lacks.empty()) kept.push_back(*plan);
+    if (!kept.empty()) continue;
+    for (const auto& [key, line] : lacks) lacking.insert(line);
   }
   if (lacking.empty()) return;
   warn(fmt::format("{} {} not have: {}", exporter, kept.empty() ? "may" : "does", fmt::join(lacking, "; ")));

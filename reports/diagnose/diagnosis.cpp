@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <exception>
 #include <limits>
-#include <span>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -41,12 +41,6 @@ constexpr CauseRow cause_rows[] = {
 
 constexpr double least_effect = 0.002;  ///< of the step: what changes it by less is no cause of this scenario
 
-/// A scenario with one cause at one size.
-struct Altered {
-  std::vector<std::string> overrides;
-  Scenario scenario;
-};
-
 /// The resource whose speed the cause is; empty where it is another override.
 std::string_view resource_of(const CauseRow& row, const Scenario& scenario) {
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
@@ -62,15 +56,10 @@ const CauseRow& row_of(const StepCause& cause) {
   return *std::ranges::find(cause_rows, std::string_view(cause.name), &CauseRow::name);
 }
 
-/// Steps by two fidelities. An estimate, which is fast, is scaled by what a simulation of the unchanged scenario says
-/// in its place.
-class StepTimes {
- public:
-  StepTimes(const Scenario& scenario, Seconds expected, Fidelity fidelity)
-      : fidelity(fidelity), scale_(expected / predict(scenario, Fidelity::estimate, Detail::numbers).time()) {}
-
+/// Estimates, scaled by the expected step over the unchanged scenario's.
+struct StepTimes {
   void set(StepCause& cause, const Result& result) const {
-    const double scale = result.fidelity == Fidelity::estimate ? scale_ : 1.0;
+    const double scale = expected / estimated;
     cause.step = scale * result.time();
     const TrainResult* train = result.train();
     if (train == nullptr) return;
@@ -81,10 +70,7 @@ class StepTimes {
     }
     for (const BreakdownPart& part : breakdown_parts) cause.parts.*part.time = scale * (cause.parts.*part.time);
   }
-  Fidelity fidelity;
-
- private:
-  double scale_;
+  Seconds expected, estimated;
 };
 
 std::string command_of(const CauseRow& row, const Scenario& scenario) {
@@ -108,72 +94,43 @@ std::optional<StepCause> if_possible(const Find& find) {
 
 class Causes {
  public:
-  Causes(const Scenario& scenario, const Reload& reload, const StepTimes& times, Seconds expected,
-         const StepEvidence& measured)
+  Causes(const Scenario& scenario, const Reload& reload, const StepTimes& times, const StepEvidence& measured)
       : scenario_(scenario),
         reload_(reload),
         times_(times),
-        expected_(expected),
+        expected_(times.expected),
         pause_(measured.pause),
         measured_(measured.step),
         bucket_(measured.bucket.value_or(Bytes(1e6))) {}
 
-  /// Nothing where the scenario cannot have the cause, or has it already.
-  [[nodiscard]] std::optional<StepCause> explained_by(const CauseRow& row) const {
+  /// Nothing where the scenario cannot have the cause, or has it already. `all`: the cause of the row before.
+  [[nodiscard]] std::optional<StepCause> explained_by(const CauseRow& row, const std::optional<StepCause>& all) const {
     if (row.form == CauseForm::nics && cards() <= 1) return std::nullopt;
     if (row.form == CauseForm::pause && pause_ <= Seconds(0.0)) return std::nullopt;
     if (row.form == CauseForm::bucket && !(bucket_ < scenario_.plan.sync.bucket)) return std::nullopt;
-    return if_possible([&] { return has_share(row) ? at_best_size(row) : at_size(row, 1.0, Fidelity::estimate); });
-  }
-
-  /// The same cause by the diagnosis's own fidelity.
-  [[nodiscard]] StepCause simulated(const StepCause& estimated) const {
-    if (times_.fidelity == Fidelity::estimate) return estimated;
-    return if_possible([&] { return nearer_by_secants(row_of(estimated), estimated.share); }).value_or(estimated);
+    // One part that is slow makes the step no slower than all of them.
+    const double first = row.form == CauseForm::key && all && all->share ? 1.0 / *all->share : measured_ / expected_;
+    return if_possible([&] { return has_share(row) ? at_best_size(row, first) : at_size(row, 1.0); });
   }
 
  private:
-  static constexpr double near_enough = 0.002;  ///< of the measured step
+  static constexpr double near_enough = 0.01;  ///< of the measured step
 
-  /// From the estimated size on, until the step takes the measured time.
-  [[nodiscard]] std::optional<StepCause> nearer_by_secants(const CauseRow& row, std::optional<double> share) const {
-    std::optional<StepCause> cause = at_size(row, share.value_or(1.0), times_.fidelity);
-    if (!share || row.form == CauseForm::nics) return cause;
-    double slower = 1.0 / *share, slower_before = 1.0;
-    Seconds before = expected_;
-    for (int i = 0; cause && i < 3 && std::abs(cause->step / measured_ - 1.0) > near_enough; ++i) {
-      const double next = slower + (slower - slower_before) * ((measured_ - cause->step) / (cause->step - before));
-      if (!(next > 1.0) || next > 1.0 / row.smallest) break;
-      slower_before = std::exchange(slower, next);
-      before = cause->step;
-      cause = at_size(row, 1.0 / slower, times_.fidelity);
-    }
-    return cause;
-  }
-
-  [[nodiscard]] Altered with_cause(const CauseRow& row, double share) const {
-    const std::string_view resource = resource_of(row, scenario_);
-    if (!resource.empty()) return {{}, with_speed(scenario_, resource, share)};
-    std::vector<std::string> overrides;
+  [[nodiscard]] std::vector<std::string> overrides_of(const CauseRow& row, double share) const {
     switch (row.form) {
       case CauseForm::loader:
-        overrides = {slow_loader(share)};
-        break;
+        return {slow_loader(share)};
       case CauseForm::nics:
-        overrides = {fmt::format("cluster.network.nics_per_node={}", cards_left(share))};
-        break;
-      case CauseForm::pause:
-        break;
+        return {fmt::format("cluster.network.nics_per_node={}", cards_left(share))};
       case CauseForm::bucket:
-        overrides = {fmt::format(fmt::runtime(row.change), bucket_.value())};
-        break;
+        return {fmt::format(fmt::runtime(row.change), bucket_.value())};
       case CauseForm::key:
-        overrides = {fmt::format(fmt::runtime(row.change), fmt::format("{:.6g}", share * 100.0))};
-        break;
+        return {fmt::format(fmt::runtime(row.change), fmt::format("{:.6g}", share * 100.0))};
       default:
-        for (const std::string& one : split(row.change, ';')) overrides.emplace_back(trim(one));
+        std::vector<std::string> overrides = split(row.change, ';');
+        for (std::string& one : overrides) one = trim(one);
+        return row.form == CauseForm::pause ? std::vector<std::string>() : overrides;
     }
-    return {overrides, reload_(overrides)};
   }
 
   /// A loader that does nothing to the step but deliver so large a share of its samples in time.
@@ -184,7 +141,7 @@ class Causes {
     return fmt::format(
         "workload.train.loader={{ workers: 1, per_sample: {:.9g} ms, pinned: true, non_blocking: true, persistent: "
         "true }}",
-        expected_.value() * 1e3 / samples / share);
+        times_.estimated.value() * 1e3 / samples / share);
   }
 
   [[nodiscard]] int cards() const { return scenario_.cluster.network.nics_per_node; }
@@ -192,47 +149,68 @@ class Causes {
     return std::max(1, static_cast<int>(std::lround(share * cards())));
   }
 
-  [[nodiscard]] std::optional<StepCause> at_size(const CauseRow& row, double share, Fidelity fidelity) const {
-    Altered altered = with_cause(row, share);
-    StepCause cause{.name = std::string(row.name), .overrides = std::move(altered.overrides)};
-    times_.set(cause, predict(altered.scenario, fidelity, Detail::numbers));
-    if (row.form == CauseForm::pause) cause.step += cause.pause = pause_;
+  [[nodiscard]] std::optional<StepCause> at_size(const CauseRow& row, double share) const {
+    const bool of_cards = row.form == CauseForm::nics;
+    if (of_cards) share = static_cast<double>(cards_left(share)) / cards();
+    const std::tuple key(row.form, row.change, share);
+    if (!predicted_.contains(key)) predicted_.emplace(key, predicted(row, share));
+    StepCause cause = predicted_.at(key);
     if (std::abs(cause.step / expected_ - 1.0) < least_effect) return std::nullopt;
+    cause.name = row.name;
     cause.command = command_of(row, scenario_);
     cause.look_at = row.look_at;
     if (row.form == CauseForm::bucket) cause.size = format_bytes(bucket_);
     if (!has_share(row)) return cause;
-    const bool of_cards = row.form == CauseForm::nics;
-    cause.share = of_cards ? static_cast<double>(cards_left(share)) / cards() : share;
+    cause.share = share;
     const std::string left =
         of_cards ? fmt::format("{} of {}", cards_left(share), cards()) : fmt::format("{:.0f} %", share * 100.0);
     cause.size = fmt::format(fmt::runtime(row.size), left);
     return cause;
   }
 
-  /// At the size with which the step takes the measured time, else at the least. A step is nearly linear in the
-  /// inverse of a speed.
-  [[nodiscard]] std::optional<StepCause> at_best_size(const CauseRow& row) const {
+  [[nodiscard]] StepCause predicted(const CauseRow& row, double share) const {
+    StepCause cause;
+    const std::string_view resource = resource_of(row, scenario_);
+    if (resource.empty()) cause.overrides = overrides_of(row, share);
+    const Scenario altered = resource.empty() ? reload_(cause.overrides) : with_speed(scenario_, resource, share);
+    times_.set(cause, predict(altered, Fidelity::estimate, Detail::numbers));
+    if (row.form == CauseForm::pause) cause.step += cause.pause = pause_;
+    return cause;
+  }
+
+  /// At the size with which the step takes the measured time, else at the nearest. A step is about convex in the
+  /// inverse of a speed: a line through two sizes on one side of that size meets the measured time behind it.
+  [[nodiscard]] std::optional<StepCause> at_best_size(const CauseRow& row, double first) const {
+    struct Size {
+      double slower, excess;
+    };
     const double slowest = row.form == CauseForm::nics ? cards() : 1.0 / row.smallest;
     std::optional<StepCause> nearest;
     double least = std::numeric_limits<double>::infinity();
-    const auto over = [&](double slower) {
-      std::optional<StepCause> cause = at_size(row, 1.0 / slower, Fidelity::estimate);
+    std::vector<Size> below{{1.0, expected_ / measured_ - 1.0}}, above;  // the last is next to the size
+    double next = std::min(first, slowest);
+    const int most_tries = row.form == CauseForm::key ? 3 : 8;  // predictions without symmetry take ten times as long
+    for (int i = 0; i < most_tries && next > below.back().slower; ++i) {
+      std::optional<StepCause> cause = at_size(row, 1.0 / next);
       const double excess = (cause ? cause->step : expected_) / measured_ - 1.0;
       if (std::abs(excess) < least) nearest = std::move(cause);
       least = std::min(least, std::abs(excess));
-      return std::abs(excess) < near_enough ? 0.0 : excess;
-    };
-    double low = 1.0, at_low = expected_ / measured_ - 1.0;
-    double high = std::min(measured_ / expected_, slowest), at_high = over(high);
-    while (at_high < 0.0 && high < slowest) {
-      low = std::exchange(high, std::min(3.0 * high, slowest));
-      at_low = std::exchange(at_high, over(high));
+      if (least < near_enough) break;
+      (excess < 0.0 ? below : above).push_back({next, excess});
+      const auto meets = [](const Size& a, const Size& b) {
+        return b.slower - b.excess * (b.slower - a.slower) / (b.excess - a.excess);
+      };
+      const Size& low = below.back();
+      const bool rises = low.excess > below.front().excess;
+      const double most = above.empty() ? slowest : above.back().slower;
+      next = above.size() > 1 ? meets(above.end()[-2], above.back())
+             : rises          ? meets(below.end()[-2], low)
+             : above.empty()  ? slowest
+                              : std::sqrt(low.slower * most);
+      if (!(next > low.slower && (above.empty() || next < most)))
+        next = above.empty() ? slowest : meets(low, above.back());
+      next = std::min(next, most);
     }
-    if (at_high <= 0.0) return nearest;
-    std::uintmax_t steps = 14;
-    boost::math::tools::toms748_solve(
-        over, low, high, at_low, at_high, [](double a, double b) { return b - a < near_enough * a; }, steps);
     return nearest;
   }
 
@@ -241,6 +219,7 @@ class Causes {
   const StepTimes& times_;
   Seconds expected_, pause_, measured_;
   Bytes bucket_;
+  mutable std::map<std::tuple<CauseForm, std::string_view, double>, StepCause> predicted_;
 };
 
 double bell(double deviations) { return std::exp(-0.5 * deviations * deviations); }
@@ -317,34 +296,45 @@ void weigh(StepDiagnosis& diagnosis, const StepEvidence& measured, const StepCau
   std::ranges::stable_sort(diagnosis.causes, std::ranges::greater{}, &StepCause::likelihood);
 }
 
+/// What a step's estimate needs: no failures and checkpoints, which are no part of it, and no jitter, with which a
+/// cause changes it by about as much.
+Scenario steady_of(Scenario scenario) {
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
+    train->compute_spread = 0.0;
+    train->checkpoint.reset();
+  }
+  scenario.cluster.jitter.reset();
+  scenario.cluster.failures.reset();
+  return scenario;
+}
+
 }  // namespace
 
-StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, const StepEvidence& measured,
+StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload_whole, const StepEvidence& measured,
                             Fidelity fidelity) {
-  const Result result = predict(scenario, fidelity, Detail::numbers);
+  const Result expected = predict(scenario, fidelity, Detail::numbers);
   StepDiagnosis diagnosis{.scenario = scenario.name,
                           .measured = measured.step,
-                          .expected = result.time(),
-                          .low = result.uncertainty_low,
-                          .high = result.uncertainty_high};
-  const StepTimes times(scenario, result.time(), fidelity);
+                          .expected = expected.time(),
+                          .low = expected.uncertainty_low,
+                          .high = expected.uncertainty_high};
+  const Scenario steady = steady_of(scenario);
+  const Reload reload = [&](const std::vector<std::string>& overrides) { return steady_of(reload_whole(overrides)); };
+  const Result result = predict(steady, Fidelity::estimate, Detail::numbers);
+  const StepTimes times{diagnosis.expected, result.time()};
   StepCause none{.name = "none"};
   times.set(none, result);
   if (measured.step > diagnosis.expected) {
-    const Causes causes(scenario, reload, times, result.time(), measured);
+    const Causes causes(steady, reload, times, measured);
+    std::optional<StepCause> cause;
     for (const CauseRow& row : cause_rows) {
-      std::optional<StepCause> cause = causes.explained_by(row);
-      if (cause && cause->step > diagnosis.expected) diagnosis.causes.push_back(std::move(*cause));
-    }
-    weigh(diagnosis, measured, none);
-    constexpr std::size_t simulated = 6;  // those that a reader sees
-    for (StepCause& cause : std::span(diagnosis.causes).first(std::min(simulated, diagnosis.causes.size()))) {
-      cause = causes.simulated(cause);
+      cause = causes.explained_by(row, cause);
+      if (cause && cause->step > diagnosis.expected) diagnosis.causes.push_back(*cause);
     }
   }
   weigh(diagnosis, measured, none);
   if (measured.step >= diagnosis.low) {
-    diagnosis.changes = best_changes(diagnosis, result, state_of(diagnosis, scenario, reload), fidelity);
+    diagnosis.changes = best_changes(diagnosis, result, state_of(diagnosis, steady, reload));
   }
   return diagnosis;
 }

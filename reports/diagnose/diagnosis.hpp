@@ -14,7 +14,7 @@ namespace foretrain {
 
 /// A cause at the size that explains the measured step best.
 struct StepCause {
-  std::string name, size = {};              ///< "one slow GPU", "GPU at 71 %"; a setting has no size
+  std::string name = {}, size = {};         ///< "one slow GPU", "GPU at 71 %"; a setting has no size
   std::optional<double> share = {};         ///< the severity: remaining share of a speed, bandwidth or NICs
   std::vector<std::string> overrides = {};  ///< as for --set, where the cause can be stated so
   Seconds step = {};                        ///< predicted with the cause

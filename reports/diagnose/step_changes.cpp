@@ -32,21 +32,20 @@ double speedup_of(const Result& now, const Result& changed) {
 }
 
 /// Those that fit and gain by an estimate, greatest gain first.
-std::vector<WhatIf> gains_by_estimate(const Scenario& state, const Reload& in_state, const StepCause* cause) {
+std::vector<WhatIf> gains(const Scenario& state, const Result& now, const Reload& in_state, const StepCause* cause) {
   constexpr double least_gain = 0.01;
-  const Result now = predict(state, Fidelity::estimate, Detail::numbers);
   std::vector<WhatIf> gains;
   for (WhatIf& remedy : remedies(state, in_state)) {
     const bool fixes = cause != nullptr && !cause->overrides.empty() && has_keys_of(remedy.overrides, cause->overrides);
     if (!remedy.scenario || fixes || changes_training(remedy)) continue;
     try {
-      const Result result = predict(*remedy.scenario, Fidelity::estimate, Detail::numbers);
-      const bool grows = now.train() != nullptr && now.train()->memory.fits() && !result.train()->memory.fits();
-      remedy.speedup = speedup_of(now, result);
-      if (!grows && remedy.speedup > 1.0 + least_gain) gains.push_back(std::move(remedy));
+      remedy.result = predict(*remedy.scenario, Fidelity::estimate, Detail::numbers);
     } catch (const std::exception&) {
       continue;  // a change that this scenario cannot have
     }
+    const bool grows = now.train() != nullptr && now.train()->memory.fits() && !remedy.result->train()->memory.fits();
+    remedy.speedup = speedup_of(now, *remedy.result);
+    if (!grows && remedy.speedup > 1.0 + least_gain) gains.push_back(std::move(remedy));
   }
   std::ranges::stable_sort(gains, std::ranges::greater{}, &WhatIf::speedup);
   return gains;
@@ -54,21 +53,17 @@ std::vector<WhatIf> gains_by_estimate(const Scenario& state, const Reload& in_st
 
 }  // namespace
 
-std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Result& expected, const Reload& in_state,
-                                     Fidelity fidelity) {
+std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Result& expected, const Reload& in_state) {
   constexpr std::size_t shown = 3;
   const Scenario state = in_state({});
-  const Result now = predict(state, fidelity, Detail::numbers);
+  const Result now = predict(state, Fidelity::estimate, Detail::numbers);
   std::vector<StepChange> changes;
   const auto add = [&](const std::string& name, const std::vector<std::string>& overrides, const Result& result) {
     changes.push_back({name, overrides, diagnosis.measured * (result.time() / now.time()), speedup_of(now, result)});
   };
   const StepCause* cause = now.time() > expected.time() ? &diagnosis.causes.front() : nullptr;
   if (cause != nullptr) add("fix: " + cause->name, {}, expected);
-  for (const WhatIf& gain : gains_by_estimate(state, in_state, cause)) {
-    if (changes.size() > shown) break;
-    add(gain.name, gain.overrides, predict(*gain.scenario, fidelity, Detail::numbers));
-  }
+  for (const WhatIf& gain : gains(state, now, in_state, cause)) add(gain.name, gain.overrides, *gain.result);
   std::erase_if(changes, [](const StepChange& change) { return change.speedup <= 1.0; });
   std::ranges::stable_sort(changes, std::ranges::greater{}, &StepChange::speedup);
   if (changes.size() > shown) changes.resize(shown);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/export/outgoing.hpp"
@@ -20,7 +21,7 @@ namespace {
 using Values = std::map<std::string, std::string>;
 
 constexpr Exporter all_exporters[] = {
-#define EXPORTER(name, word, writes) {word, writes, export_##name},
+#define EXPORTER(name, word, writes, lacks) {word, writes, export_##name, lacks},
 #include "reports/export/exporters.def"
 };
 
@@ -92,6 +93,21 @@ bool has_words_for(const Exporter& exporter, std::string_view key) {
   });
 }
 
+bool is_in_use(std::string_view value) {
+  static constexpr std::string_view off[] = {"1", "0", "false", "none", "auto", "automatic"};
+  return std::ranges::find(off, value) == std::end(off);
+}
+
+void add_unsaid(const Exporter& exporter, const std::string& key, const std::string& value, ExportedFile& file) {
+  file.unsaid.push_back(key + ": " + value);
+  if (is_in_use(value) && exporter.lacking(key)) file.lacking.emplace(key, file.unsaid.back());
+}
+
+void add_refusal(const std::string& why, ExportedFile& file) {
+  file.unsaid.push_back("a plan that the trainer could have: " + why);
+  file.lacking.emplace("", file.unsaid.back());
+}
+
 void compare(const Exporter& exporter, const Outgoing& out, const Scenario& again, ExportedFile& file) {
   const Values stated = stated_values(out.scenario());
   Values there;
@@ -102,13 +118,13 @@ void compare(const Exporter& exporter, const Outgoing& out, const Scenario& agai
   }
   for (const auto& [key, value] : stated_values(again)) there[key] = value;
   if (out.leaves_out(model_of_training)) {
-    file.unsaid.push_back(fmt::format("{}: {}", model_of_training, out.train().model.name));
+    add_unsaid(exporter, std::string(model_of_training), out.train().model.name, file);
   }
   for (const auto& [key, value] : stated) {
     if (key == "plan.framework" || (key.starts_with(model_of_training) && out.leaves_out(key))) continue;
     const auto found = there.find(key);
     const bool is_said = !out.leaves_out(key) && found != there.end() && is_same(value, found->second);
-    if (!is_said) file.unsaid.push_back(key + ": " + value);
+    if (!is_said) add_unsaid(exporter, key, value, file);
   }
   if (again.trainer != out.scenario().trainer) file.framework = again.trainer;
   for (const ResolvedSetting& setting : resolved_values(out.scenario())) {
@@ -118,7 +134,7 @@ void compare(const Exporter& exporter, const Outgoing& out, const Scenario& agai
       continue;
     if (is_same(setting.value, found->second)) continue;
     if (said_there.contains(setting.key)) {
-      file.unsaid.push_back(setting.key + ": " + setting.value);
+      add_unsaid(exporter, setting.key, setting.value, file);
       continue;
     }
     file.otherwise.push_back(fmt::format("{}: predicted {}, by default {}", setting.key, setting.value, found->second));
@@ -128,6 +144,12 @@ void compare(const Exporter& exporter, const Outgoing& out, const Scenario& agai
 }  // namespace
 
 std::span<const Exporter> exporters() { return all_exporters; }
+
+bool Exporter::lacking(std::string_view key) const {
+  return std::ranges::any_of(split(lacks, ' '), [key](std::string_view one) {
+    return key == one || (one.back() == '.' && key.starts_with(one));
+  });
+}
 
 std::string exporter_of(const Scenario& scenario) {
   if (!scenario.where.contains("plan.framework")) return "";
@@ -145,9 +167,9 @@ ExportedFile export_scenario(const Exporter& exporter, const Scenario& scenario)
   try {
     compare(exporter, out, imported_again(exporter, out, file.text, stated_values(scenario)), file);
   } catch (const ScenarioError& error) {
-    file.unsaid.push_back(fmt::format("a plan that the trainer could have: {}: {}", error.key(), error.got()));
+    add_refusal(fmt::format("{}: {}", error.key(), error.got()), file);
   }
-  for (const std::string& why : out.refused()) file.unsaid.push_back("a plan that the trainer could have: " + why);
+  for (const std::string& why : out.refused()) add_refusal(why, file);
   return file;
 }
 

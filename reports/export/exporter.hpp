@@ -2,6 +2,7 @@
 // such files are imported. Settings that the scenario does not state are left to the trainer.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ class Outgoing;
 struct Exporter {
   std::string_view word, writes;
   std::string (*write)(Outgoing& out);
+  std::string_view lacks;  ///< see exporters.def
+  /// Whether it cannot have the key where its file does not say it.
+  [[nodiscard]] bool lacking(std::string_view key) const;
 };
 
 /// In the order of exporters.def.
@@ -29,6 +33,8 @@ struct ExportedFile {
   std::string text;
   /// "plan.sync.bucket: 25 MB": what the scenario states and the file, imported again, does not.
   std::vector<std::string> unsaid;
+  /// Those lines by key of settings in use that the trainer lacks; "" for a plan that it refuses.
+  std::multimap<std::string, std::string> lacking = {};
   /// "plan.sync.overlap: predicted true, by default false": not stated, a file could have it, and the trainer does
   /// otherwise by itself.
   std::vector<std::string> otherwise;
@@ -39,7 +45,7 @@ struct ExportedFile {
 /// Throws ScenarioError for a scenario that does not train, and for a model that the trainer cannot have.
 ExportedFile export_scenario(const Exporter& exporter, const Scenario& scenario);
 
-#define EXPORTER(name, word, writes) std::string export_##name(Outgoing& out);
+#define EXPORTER(name, word, writes, lacks) std::string export_##name(Outgoing& out);
 #include "reports/export/exporters.def"
 
 }  // namespace foretrain

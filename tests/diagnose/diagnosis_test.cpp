@@ -1,6 +1,7 @@
 // A step is slowed by a cause that is known, and the diagnosis is told its time alone.
 #include "reports/diagnose/diagnosis.hpp"
 
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <ranges>
 
@@ -147,6 +148,22 @@ TEST_CASE("changes start from the likeliest cause, whose end brings the expected
   CHECK(undone->speedup == Approx(likely.step / expected));
   CHECK(undone->step / diagnosis.measured == Approx(expected / likely.step));
   for (const StepChange& change : diagnosis.changes) CHECK(change.step < diagnosis.measured);
+}
+
+TEST_CASE("a diagnosis takes about a second of CPU, whatever the scenario has beside its step") {
+  // Failures are a thousand trainings to a prediction, checkpoints in memory a simulation of flows, and jitter forty
+  // steps: each cause, of which some fifty are predicted, would repeat them for 16 s. Four, for checked builds.
+  for (const char* name : {"failures-goodput-llama3-405b", "failures-checkpoints-in-memory", "failures-jitter-2048",
+                           "gpt3-175b-1024-a100"}) {
+    const Reload reload = [&](const std::vector<std::string>& overrides) { return load_scenario(name, overrides); };
+    const Scenario scenario = reload({});
+    const Seconds expected = step_of(scenario);
+    const std::clock_t begun = std::clock();
+    const StepDiagnosis diagnosis = diagnose_step(scenario, reload, {1.4 * expected}, Fidelity::flows);
+    INFO(name);
+    CHECK(diagnosis.expected / expected == Approx(1.0).epsilon(1e-9));
+    CHECK(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC < 4.0);
+  }
 }
 
 TEST_CASE("a diagnosis has at most 40 lines of 80 columns, and JSON with a command for each cause") {

@@ -197,6 +197,23 @@ plan: {{ data: 4, tensor: 2, framework: megatron }}
   }
 }
 
+TEST_CASE("an exporter names what its trainer lacks, not what training code says") {
+  const Scenario scenario = load_scenario_text(R"(name: lacking
+cluster: { node: dgx-h100, nodes: 2 }
+workload: { train: { model: llama3-8b, global_batch: 32, micro_batch: 1, precision: bf16, recompute: selective_operators } }
+plan: { data: 4, tensor: 2, pipeline: 2, zero: 1, interleave: 1 }
+)",
+                                               "lacking.yaml");
+  const auto lacked = [&](std::string_view word) {
+    std::vector<std::string> keys;
+    for (const auto& [key, line] : export_scenario(exporter_named(word), scenario).lacking) keys.push_back(key);
+    return keys;
+  };
+  CHECK(lacked("megatron") == std::vector<std::string>{"workload.train.recompute"});
+  CHECK(lacked("deepspeed").empty());  // pipelines are code
+  CHECK(lacked("accelerate") == std::vector<std::string>{"plan.pipeline", "plan.tensor"});
+}
+
 TEST_CASE("files hold what their trainers ask for, and name plans that these refuse") {
   const auto exported = [&](std::string_view word, const std::string& plan, const char* model = "llama3-8b") {
     const std::string text = fmt::format(R"(name: asked
