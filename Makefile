@@ -48,7 +48,7 @@ keys: build
 	@$(FORETRAIN) keys --markdown > reports/docs/keys.md
 	@$(FORETRAIN) keys --schema result > reports/docs/result.schema.json
 
-# What `foretrain report` puts its data into, from reports/page/source; needs npm.
+# Template of `foretrain report`, from reports/page/source; needs npm.
 page:
 	@cd reports/page && npm ci --no-fund --no-audit >/dev/null && node bundle.mjs
 
@@ -56,7 +56,7 @@ page:
 page-test: build
 	@tests/page/browser/run $(FORETRAIN) reports/docs/pictures || [ $$? = 77 ]
 
-# What pages quote of the program: commands, the gallery's numbers, outputs.
+# Quotes of the program in pages: commands, the gallery's numbers, outputs.
 quotes: build
 	@reports/docs/refresh.py $(FORETRAIN)
 
@@ -75,7 +75,7 @@ map: build
 	@FORETRAIN=$(FORETRAIN) .ci/map
 	@mkdir -p reports/gallery && cp $(BUILD)/map/*.svg reports/gallery/
 
-# How the program's own time grows with GPUs and micro-batches; needs gnuplot and time.
+# Growth of the program's own time with GPUs and micro-batches; needs gnuplot and time.
 scaling-plot: build
 	@tests/benchmark/plot_training_scaling $(FORETRAIN) reports/gallery/training-scaling.svg
 

@@ -1,4 +1,4 @@
-// What .ci/mutants compiles every source with: mistake i is on in a process whose environment says FORETRAIN_MUTANT=i;
+// Compiled into every source by .ci/mutants: mistake i is on in a process whose environment says FORETRAIN_MUTANT=i;
 // FORETRAIN_REACHED names a folder in which each mistake that is passed leaves an empty file.
 #pragma once
 

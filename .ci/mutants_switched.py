@@ -46,7 +46,7 @@ def expression_around(code, begin, end):
 
 
 def changed_part(text, old, new):
-    """Where the line `old` of the text differs from `new`, as [begin, end), and what stands there instead."""
+    """Difference of the line `old` of the text from `new`: [begin, end), and the new text there."""
     at = 0
     for line in text.split("\n"):
         if line.strip() == old:

@@ -1,4 +1,4 @@
-// What a prediction says: plain values. Printing happens in reports/.
+// The result of a prediction: plain values. Printing happens in reports/.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace foretrain {
 
-/// What sharing a fabric with other jobs does: steps beside each other, and of each job alone on it.
+/// Effect of sharing a fabric with other jobs: steps beside each other, and of each job alone on it.
 struct SharedFabric {
   struct OtherJob {
     std::string scenario;
@@ -63,7 +63,7 @@ struct TrainResultParts {
     Seconds beside_write;  ///< a step while the checkpoint is on its way over the cards that training uses
   };
 
-  /// What failures leave of the time, of a training of thirty days where its length is not stated.
+  /// The time that failures leave of a training, of thirty days if its length is not stated.
   struct Goodput {
     Seconds mtbf;      ///< of all that can interrupt the training
     Seconds recovery;  ///< mean, from a failure until work goes on; with a machine at hand
@@ -72,11 +72,11 @@ struct TrainResultParts {
     int every = 0;     ///< steps between checkpoints; 0: none
     LifetimeResult simulated;
     std::vector<std::string> kinds;           ///< of simulated.interruptions
-    std::optional<IntervalSearch> intervals;  ///< where there are checkpoints
+    std::optional<IntervalSearch> intervals;  ///< with checkpoints
     double by_daly = 0.0;                     ///< its goodput by Daly's formula; 0 where training waits for none
   };
 
-  /// How a step's micro-batches are divided among replicas on nodes of several kinds.
+  /// Division of a step's micro-batches among replicas on nodes of several kinds.
   struct Split {
     struct Kind {
       std::string node;
@@ -88,7 +88,7 @@ struct TrainResultParts {
     Seconds equal_step;  ///< of a step in which each replica has as many
   };
 
-  /// What the training takes in the end, with its uncertainty: nine of ten lie between the two.
+  /// Length and cost of the training, with 90 % intervals.
   struct Bill {
     Seconds shortest = {}, longest = {};
     std::optional<double> usd_low = {}, usd_high = {};
@@ -110,18 +110,18 @@ struct TrainResult : TrainResultParts {
   Breakdown breakdown;
   std::map<std::string, CommunicationTime> communication;      ///< by collective, e.g. "data-parallel all-reduce"
   std::map<std::string, InsideTraffic> inside_layers;          ///< "collectives inside layers" by what they are
-  std::optional<CommunicationRatio> communication_to_compute;  ///< where there are replicas to synchronise
+  std::optional<CommunicationRatio> communication_to_compute;  ///< with data-parallel replicas
   MemoryFootprint memory;
   std::optional<TokenUse> token_use;
   std::string bottleneck;
   std::optional<ModelCallResult> execution;  ///< of one micro-batch through the whole model, unless it is eager
   std::optional<Seconds> time_to_train;      ///< with failures their mean
-  std::optional<Goodput> goodput;            ///< where there are failures
-  std::optional<Split> split;                ///< where the plan says how to split
+  std::optional<Goodput> goodput;            ///< with failures
+  std::optional<Split> split;                ///< if the plan splits the batch
   std::optional<Bill> bill;
   std::optional<double> cost_usd;  ///< of the whole training, when a price and a length are given
   std::optional<ParameterServerResult> parameter_server;
-  std::optional<SharedFabric> shared_fabric;  ///< where there are other jobs
+  std::optional<SharedFabric> shared_fabric;  ///< with other jobs
   std::string model;                          ///< its name
   double parameters = 0.0;                    ///< of the whole model, trained or not
   double active_parameters = 0.0;             ///< of these, those that a token meets
@@ -151,7 +151,7 @@ struct TasksResult {
   std::map<std::string, ModelCallResult> calls = {};  ///< by task id, of those that call a model
 };
 
-/// How times differ by the routes that chance chooses (Topology::draws_routes); the result is that of the draw in the
+/// Spread of times over randomly drawn routes (Topology::draws_routes); the result is that of the draw in the
 /// middle.
 struct RoutingSpread {
   std::string rule;  ///< "hash", "valiant"
@@ -168,7 +168,7 @@ struct UncertaintyCause {
 
 /// One resolved value of the scenario.
 struct Setting {
-  std::string line;         ///< what it belongs to: "Batch", "Plan"
+  std::string line;         ///< line of the output: "Batch", "Plan"
   std::string name, value;  ///< "tensor", "8"; the name may be empty
   std::string key;          ///< of the scenario, by which it would be said; empty for facts
   bool by_default = false;  ///< the scenario does not say it
@@ -183,9 +183,9 @@ struct Result {
   std::vector<UncertaintyCause> uncertainty_causes;  ///< of a range that published constants give
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
-  std::vector<Setting> settings;          ///< what was predicted
+  std::vector<Setting> settings;          ///< the predicted settings
   std::vector<ResolvedSetting> resolved;  ///< every key of the scenario, when asked for
-  std::optional<RoutingSpread> routing;   ///< where the fabric draws routes
+  std::optional<RoutingSpread> routing;   ///< if the fabric draws routes
   std::vector<TimelineEntry> timeline;    ///< only when asked for
 
   /// The result of the kind; nullptr where the work is of another.

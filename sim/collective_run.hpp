@@ -25,7 +25,7 @@ struct CollectiveProgram {
     Seconds latency;
     int repeat = 1;
     std::vector<Message> messages;
-    std::vector<std::vector<std::int32_t>> messages_of;  ///< what each end sends or receives in every repetition
+    std::vector<std::vector<std::int32_t>> messages_of;  ///< messages of each end in every repetition
   };
   std::vector<Phase> phases;
 };

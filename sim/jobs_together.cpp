@@ -31,7 +31,7 @@ struct RunningJob {
   }
   std::unique_ptr<Job> job;
   Seconds step_alone;
-  Seconds between;  ///< what a step takes beside its graph: host work, data stall
+  Seconds between;  ///< time of a step beside its graph: host work, data stall
   int steps = steps_of_longest;
   std::vector<TaskId> first, last;  ///< of each step: its first task, and the time between it and the next one
 };
@@ -147,7 +147,7 @@ class Together {
     }
     if (draws_routes(scenario_.cluster)) {
       result.warnings.emplace_back(
-          "beside other jobs the fabric's routes are drawn once: another seed is another step");
+          "with other jobs the fabric's routes are drawn once: another seed gives another step");
     }
     return result;
   }

@@ -1,4 +1,4 @@
-// What SimGrid is asked: at which rates flows move that share links. Its library (platform_simgrid.cpp) answers.
+// Interface to SimGrid: rates of flows that share links. Its library (platform_simgrid.cpp) answers.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ class MovingFlows {
   /// Whether the event is the true end of its flows (and not the end they would have had without company).
   bool end(const Event& event);
 
-  /// What an event of rates says: SimGrid flows have ended, or flows have met. Announces the ends of sets whose last
+  /// Handles an event of rates: SimGrid flows have ended, or flows have met. Announces the ends of sets whose last
   /// flows these were, and hands those that have met to the platform.
   void change_rates(const Event& event, Seconds now, EventQueue& events);
 

@@ -12,7 +12,7 @@ namespace foretrain {
 
 namespace {
 
-/// How many times the bytes of the other flows these are, between the same ends; nothing where they are something else.
+/// Ratio of these bytes to those of other flows between the same ends; nothing if the ends differ.
 std::optional<double> ratio(const std::vector<Flow>& flows, const std::vector<Flow>& others) {
   if (flows.size() != others.size() || flows.empty()) return std::nullopt;
   const double times = flows.front().bytes / others.front().bytes;

@@ -1,4 +1,4 @@
-// What a simulation's flows can use. The links that they cross, numbered from zero, and the sets of flows that start
+// Resources of a simulation's flows. The links that they cross, numbered from zero, and the sets of flows that start
 // together, known before the first of them starts so that nothing else need exist in SimGrid.
 #pragma once
 
@@ -60,7 +60,7 @@ class NetworkPlan {
   std::int32_t kinds_ = 0;  ///< of flows
   std::vector<FlowSet> sets_;
   std::unordered_multimap<std::uint64_t, SetIndex> sets_between_;  ///< by the ends of their first and last flows
-  std::vector<std::vector<LinkIndex>> background_;                 ///< what each flow crosses
+  std::vector<std::vector<LinkIndex>> background_;                 ///< links of each flow
   std::vector<LinkIndex> bundle_of_link_;
   std::size_t bundles_ = 0;
   std::vector<Bytes> load_;  ///< of links; all zero between calls

@@ -122,7 +122,7 @@ const Platform::Pattern& Platform::rates_of(ComponentId id, const Component& com
   return known_.emplace(hash, std::move(moving))->second;
 }
 
-/// Where one link bounds all of these, max–min fairly each flow moves at its weight's share of that link: weight · min
+/// If one link bounds all of these, max–min fairly each flow moves at its weight's share of that link: weight · min
 /// over links of bandwidth / (sum of the weights of the flows that cross it). False where no link does.
 bool Platform::share_one_link(Pattern& moving) {
   std::vector<LinkIndex> loaded;

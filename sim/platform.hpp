@@ -81,7 +81,7 @@ class Platform {
   std::vector<Link> links_;
   std::int64_t look_ = 0;
   std::vector<RouteIndex> changed_;    ///< on which flows have begun or ended since links were shared
-  std::vector<RouteIndex> dissolved_;  ///< whose component is not known yet
+  std::vector<RouteIndex> dissolved_;  ///< without a known component yet
   std::unordered_multimap<std::uint64_t, Pattern> known_;  ///< by the sum of their hashes
   std::size_t known_routes_ = 0;                           ///< in all of these
   std::unordered_map<ComponentId, Component> components_;

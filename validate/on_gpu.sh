@@ -17,7 +17,7 @@
 # goes on where it was. --dry-run runs those five as tiny cases on the CPU. PYTHON names the Python that has PyTorch.
 # Needs CUDA 12 or newer, CMake 3.25 and a C++20 compiler; no network, no other library. cuDNN, NCCL
 # and PyTorch are used where they are. Leaves one folder of JSON, which foretrain reads anywhere: any part of it will do.
-# What predictions are held against comes first: PyTorch's steps, then replays, then what constants are fitted to.
+# Measurements for comparison come first: PyTorch's steps, then replays, then what constants are fitted to.
 # Exit status: 0 all was measured, 1 some was not (listed), 2 nothing could be, 130 interrupted.
 set -u
 cd "$(dirname "$0")/.."
@@ -100,7 +100,7 @@ limited() {
   timeout --foreground -s INT -k 10 "$left" "$@"
 }
 
-# What is there, before anything takes time.
+# Equipment, before anything takes time.
 nvcc=${CUDACXX:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 has_pytorch() { [ -n "$pytorch" ] && "$python" -c 'import torch' 2>/dev/null; }
 require_tools() {
@@ -166,7 +166,7 @@ run() {
   esac
 }
 
-# What a run would miss, each a line; status 1 where one of the parts would fail.
+# Missing prerequisites of a run, each a line; status 1 where one of the parts would fail.
 check() {
   say "what is here"
   nvidia-smi --query-gpu=name,memory.total,driver_version,mig.mode.current,compute_mode --format=csv,noheader >&2

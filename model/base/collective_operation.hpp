@@ -1,4 +1,4 @@
-// What a collective does, as nccl-tests names it; one list for models, schedules, scenarios and foretrain-gpu.
+// Operations of collectives, as nccl-tests names it; one list for models, schedules, scenarios and foretrain-gpu.
 #pragma once
 
 namespace foretrain {

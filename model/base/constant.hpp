@@ -24,7 +24,7 @@ struct ResolvedSetting {
   std::string key;  ///< dotted, e.g. "plan.sync.bucket"
   std::string value;
   From from = From::assumed;
-  std::string source;  ///< where it is stated, or the trainer says or does so; why it is assumed
+  std::string source;  ///< citation, framework source, or reason of an assumption
   bool operator==(const ResolvedSetting&) const = default;
 };
 

@@ -164,7 +164,7 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
     if (row.size() != table.header.size()) {
       throw ScenarioError(row.front().where, "",
                           fmt::format("this row has {} cells, the header {}", row.size(), table.header.size()),
-                          "one cell per column (an empty one where nothing is to be said)");
+                          "one cell per column (an empty one for no value)");
     }
     table.rows.push_back(std::move(row));
     if (table.rows.size() * table.header.size() > most_cells) {

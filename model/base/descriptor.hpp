@@ -49,13 +49,13 @@ bool put_all(std::string_view bytes, const Put& put) {
 inline bool write_all(int file, std::string_view bytes) {
   return put_all(bytes, [file](const char* data, std::size_t size) { return ::write(file, data, size); });
 }
-/// Where the other side is gone it is false, too, without a signal.
+/// Returns false, too, if the other side is gone, without a signal.
 inline bool send_all(int socket, std::string_view bytes) {
   return put_all(bytes,
                  [socket](const char* data, std::size_t size) { return ::send(socket, data, size, MSG_NOSIGNAL); });
 }
 
-/// What is written to one end is read from the other. Programs that this one starts do not inherit the ends.
+/// A pipe: bytes written to one end are read from the other. Programs that this one starts do not inherit the ends.
 struct Pipe {
   /// Throws std::system_error when the operating system refuses it.
   Pipe() {

@@ -1,4 +1,4 @@
-// What went wrong, by who can mend it: ScenarioError and UsageError the user, who is told where and what would be
+// Errors, by who can mend them: ScenarioError and UsageError the user, who is told where and what would be
 // right; ImpossiblePlan a search, which tries another, or the user; InternalError nobody but us.
 #pragma once
 
@@ -25,8 +25,8 @@ class ScenarioError : public std::runtime_error {
 
   [[nodiscard]] const SourcePosition& where() const { return where_; }
   [[nodiscard]] const std::string& key() const { return key_; }            ///< dotted key, may be empty
-  [[nodiscard]] const std::string& got() const { return got_; }            ///< what is wrong
-  [[nodiscard]] const std::string& expected() const { return expected_; }  ///< what would be right
+  [[nodiscard]] const std::string& got() const { return got_; }            ///< the problem
+  [[nodiscard]] const std::string& expected() const { return expected_; }  ///< the remedy
 
  private:
   SourcePosition where_;

@@ -46,7 +46,7 @@ void require_regular(int file, const std::filesystem::path& path, std::uintmax_t
   if (static_cast<std::uintmax_t>(status.st_size) > limit) refuse_size(path, limit);
 }
 
-/// What a descriptor gives until its end. Whatever waits for bytes waits no longer than it may.
+/// Reads a descriptor until its end, and waits for bytes no longer than `limits` allow.
 std::string all_of(int file, const std::filesystem::path& path, const ReadingLimits& limits) {
   std::string content;
   char buffer[65536];

@@ -16,7 +16,7 @@ namespace foretrain {
 /// it out. Files of such names are neither read nor written.
 void require_plain_name(const std::filesystem::path& path);
 
-/// How much is read of what a user names, and how long nothing may come of a pipe.
+/// Limits to the bytes of a file that a user names, and to the silence of a pipe.
 struct ReadingLimits {
   std::uintmax_t bytes = 16'000'000;
   std::chrono::milliseconds silence{60'000};

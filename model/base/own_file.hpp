@@ -1,4 +1,4 @@
-// Where this code itself lies: what comes with it is found from there.
+// The file of this code, from which the files shipped with it are found.
 #pragma once
 
 #include <filesystem>

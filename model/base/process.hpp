@@ -32,7 +32,7 @@ class SharedMemory {
   std::size_t bytes_ = 0;
 };
 
-/// How a process ended.
+/// The end of a process.
 struct ProcessEnd {
   int status = 0;  ///< exit status, where no signal ended it
   int signal = 0;

@@ -15,7 +15,7 @@ using ReadSet = std::bitset<512>;
 void note_read(std::size_t number);
 void note_reads(const ReadSet& numbers);
 
-/// What this thread has read since the innermost ReadScope began; everything where there is none.
+/// This thread's reads since the innermost ReadScope began; without a scope, all of them.
 const ReadSet& reads_so_far();
 
 /// A stretch of work whose reads are told apart. When it ends, they count as those of the work around it.

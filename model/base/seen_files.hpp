@@ -11,7 +11,7 @@
 
 namespace foretrain {
 
-/// What changes when a file's content does, or another file takes its place. All zero where there is none.
+/// State that changes with a file's content, or when another file takes its place. All zero without a file.
 struct FileState {
   std::uint64_t device = 0, number = 0;
   std::uint32_t mode = 0;
@@ -59,7 +59,7 @@ struct MadeOfFiles {
   SeenFiles files;
 };
 
-/// What the session knows for the key, unless a file that it was made of has changed; else what `make` makes.
+/// The session's value for the key, unless a file that it was made of has changed; else the value of `make`.
 template <typename Key, typename Make>
 Session::Pointer<Key> made_of_files(Key key, const Make& make) {
   if (auto known = session().find(key); known && are_unchanged(known->files)) return known;

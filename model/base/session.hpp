@@ -1,4 +1,4 @@
-// What has been worked out before, from one prediction to the next.
+// The cache of a session: values that later predictions use again.
 //
 // Each kind of thing is cached by a key type of its own, which holds everything that decides it:
 //

@@ -24,7 +24,7 @@ double next_normal(std::uint64_t& state) {
   return normal;
 }
 
-/// How likely a deviate is to lie above 6 - y, y from 0 to 6: the sum over k of (-1)^k C(12, k) (y - k)^12 / 12!, as
+/// Probability that a deviate lies above 6 - y, y from 0 to 6: the sum over k of (-1)^k C(12, k) (y - k)^12 / 12!, as
 /// long as y > k.
 double tail_from(double y) {
   double sum = 0.0, ways = 1.0;

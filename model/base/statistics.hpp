@@ -1,4 +1,4 @@
-// What lies in the middle of measured or simulated values.
+// Means and medians of measured or simulated values.
 #pragma once
 
 #include <vector>

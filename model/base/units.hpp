@@ -21,8 +21,8 @@ namespace foretrain {
 class UnitError : public std::runtime_error {
  public:
   UnitError(std::string got, std::string expected);
-  [[nodiscard]] const std::string& got() const { return got_; }            ///< what is wrong
-  [[nodiscard]] const std::string& expected() const { return expected_; }  ///< what would be right
+  [[nodiscard]] const std::string& got() const { return got_; }            ///< the problem
+  [[nodiscard]] const std::string& expected() const { return expected_; }  ///< the remedy
 
  private:
   std::string got_, expected_;
@@ -71,7 +71,7 @@ struct UnitFamily {
 /// The family of one of its units; of "%" and others that only some keys have, the unit alone.
 UnitFamily family_of(std::string_view unit);
 
-/// What "k", "million", "B" or "T" before what is counted multiplies; nothing for other words.
+/// The factor of "k", "million", "B" or "T" before a count; nothing for other words.
 std::optional<double> multiple_of(std::string_view word);
 
 /// A length of training: "300 billion tokens", "15T tokens", "1281167 images", "90 epochs of 1281167 images".

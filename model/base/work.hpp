@@ -1,4 +1,4 @@
-// What a block does, for executors that really do it: operators, copies, collectives and what the host does. Plain
+// The work of a block, for executors that really do it: operators, copies, collectives and host work. Plain
 // values of the standard library, shared by foretrain, which prices the work, and foretrain-gpu, which does it.
 //
 // Each kind has a word and lists its keys, by which validate/replay/graph_text.cpp writes it as a line of text and

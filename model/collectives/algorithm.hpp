@@ -15,7 +15,7 @@ struct Algorithm {
   std::vector<CollectiveOperation> operations = {};  ///< of which there is a textbook form
   /// Null: the library alone carries it out, and its kernels say how.
   Schedule (*build)(CollectiveOperation operation, int ranks, const ScheduleShape& shape) = nullptr;
-  /// What the hardware says to the schedule of one group, whose ranks are in schedule order; null: nothing. Throws
+  /// The schedule's shape on the hardware for one group, whose ranks are in schedule order; null: none. Throws
   /// ImpossiblePlan where the hardware cannot carry the algorithm out, or the group's shape does not suit it.
   ScheduleShape (*shape)(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) = nullptr;
   /// A group's ranks in the order in which the schedule numbers them; null: as the caller names them.
@@ -41,7 +41,7 @@ std::vector<std::string> algorithms_for(CollectiveOperation operation);
 
 /// Algorithm::order of rings: neighbours next to each other. Who sends to whom is part of an exchange's meaning.
 std::vector<int> ring_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders);
-/// How many ranks a group has on each of its nodes. Throws ImpossiblePlan where these are different numbers.
+/// Number of ranks that a group has on each of its nodes. Throws ImpossiblePlan where these are different numbers.
 int equal_ranks_per_node(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology);
 
 }  // namespace foretrain

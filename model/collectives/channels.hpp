@@ -1,4 +1,4 @@
-// How much of a GPU the kernels of a group's collectives occupy: NCCL runs one thread block for each of its channels.
+// Share of a GPU that the kernels of a group's collectives occupy: NCCL runs one thread block for each of its channels.
 #pragma once
 
 #include <vector>

@@ -19,7 +19,7 @@ namespace foretrain {
 struct TokenRouting {
   ExpertDispatch dispatch = ExpertDispatch::all_to_all;
   int copies = 1;          ///< of each token, for as many experts
-  double imbalance = 1.0;  ///< what the hottest rank receives over the mean
+  double imbalance = 1.0;  ///< bytes of the hottest rank over the mean
   auto operator<=>(const TokenRouting&) const = default;
 };
 
@@ -101,7 +101,7 @@ struct LoweredCollective {
 
   /// Whether no flow crosses host memory, whose cards depend on the node.
   [[nodiscard]] bool is_between_gpus(const Topology& topology) const;
-  /// What GPUs so many ranks further on do, where the topology repeats after these. Flows are made once they are read.
+  /// This for GPUs so many ranks further on, where the topology repeats after these. Flows are made once they are read.
   [[nodiscard]] LoweredCollective shifted(int ranks) const;
 };
 

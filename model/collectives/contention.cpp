@@ -27,7 +27,7 @@ EndpointId endpoint_of(const BackgroundFlow::Place& place, const Topology& topol
   return 0;
 }
 
-/// How long flow classes with this much left need while those with an infinite amount go on for ever.
+/// Time that flow classes need for these bytes while those with an infinite amount go on for ever.
 Seconds time_to_finish(const SharingSystem::Folded& system, std::vector<Bytes> left) {
   std::vector<bool> active(system.classes(), true);
   Seconds time;

@@ -1,4 +1,4 @@
-// How long a collective takes that meets no other traffic of its job, alone on the hardware or beside the background.
+// Time of a collective that meets no other traffic of its job, alone on the hardware or beside the background.
 #pragma once
 
 #include <span>

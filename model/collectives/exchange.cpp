@@ -59,7 +59,7 @@ void append_pairs(const std::vector<int>& ranks, Bytes part, std::vector<Flow>& 
   }
 }
 
-/// What each rank owes others, to one or two of these.
+/// Sums of each rank for others, sent to one or two of these.
 void append_far_sums(const std::vector<std::vector<int>>& nodes, Bytes part, const Topology& topology,
                      std::vector<Flow>& flows) {
   std::vector<Sender> senders;
@@ -97,8 +97,8 @@ void append_far_sums(const std::vector<std::vector<int>>& nodes, Bytes part, con
 /// Probability that some of a token's copies go to a given one of so many places.
 double wanted(int copies, double places) { return 1.0 - std::pow(1.0 - 1.0 / places, copies); }
 
-/// What ranks and nodes receive over the mean: the hottest rank, the others of the hottest node, all other ranks; the
-/// hottest node and the others.
+/// Bytes that ranks and nodes receive, over the mean: the hottest rank, the others of the hottest node, all other
+/// ranks; the hottest node and the others.
 struct Loads {
   double rank = 1.0, beside = 1.0, elsewhere = 1.0, node = 1.0, other_node = 1.0;
 

@@ -10,7 +10,7 @@ namespace foretrain {
 struct ExchangeParts {
   Bytes near;          ///< to each other rank of its node
   Bytes far;           ///< to each rank of other nodes; on rails, to the one at its own place in each of them
-  bool rails = false;  ///< what crosses the network stays among ranks at the same place of their nodes
+  bool rails = false;  ///< network traffic stays among ranks at the same place of their nodes
 
   /// The same to all.
   explicit ExchangeParts(Bytes part) : near(part), far(part) {}
@@ -34,7 +34,7 @@ struct ExchangeParts {
 /// connections, every pair has a flow; beyond 1,024 ranks every rank and node.
 std::vector<Flow> exchange_flows(const std::vector<int>& members, const ExchangeParts& parts, const Topology& topology);
 
-/// What such flows carry where tokens are not spread evenly: those to the hottest rank and to the hottest node (that of
+/// Bytes of such flows if tokens are not spread evenly: those to the hottest rank and to the hottest node (that of
 /// the member `hottest`) more, the others less. The hottest rank has I = `tokens.imbalance` times the mean. Loads of
 /// ranks are assumed independent and normal with standard deviation (I − 1)/z(n), so that the largest of n lies I − 1
 /// above the mean. The largest of N nodes' means then lies (I − 1) · z(N)/(z(n) · √g) above it. z(n), the mean of the

@@ -140,7 +140,7 @@ FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, 
     }
     result.links.push_back({links.representatives[id] - system.flows(), std::max(divisor, 1)});
   }
-  // Where the limit cut the partition short, links that stand for others may be crossed by none of a class's flows.
+  // If the limit cut the partition short, links that stand for others may be crossed by none of a class's flows.
   for (std::size_t of_flow = 0; of_flow < folded.crossings.size(); ++of_flow) {
     if (folded.crossings[of_flow].empty() && !system.links_of(flows.representatives[of_flow]).empty()) {
       throw UsageError("the simulation has too many flows of which no two are alike; use --fidelity estimate");

@@ -21,7 +21,7 @@ const Processor* processor_of(int rank, const Topology& topology) {
   return processor ? &*processor : nullptr;
 }
 
-/// What the hottest rank of an all-to-all owes the others, over what it gets from them: that is more than the mean.
+/// Bytes that the hottest rank of an all-to-all sends over those it receives, which exceed the mean.
 double owed(const CollectiveCall& call) {
   const double ranks = number(std::ssize(call.groups.front()));
   const double hot = std::clamp(call.tokens.imbalance, 1.0, ranks);
@@ -34,7 +34,7 @@ bool takes_turns(const CollectiveCall& call) {
   return call.operation == all_to_all && call.groups.front().size() < fewest_ranks_aggregated;
 }
 
-/// How much longer a link is busy than with what passes over it where both directions are used at a time.
+/// Factor by which a link is busy longer if both directions are used at a time.
 double longer(const CollectiveCall& call) {
   if (call.operation == all_to_all) return takes_turns(call) ? 1.0 : 1.0 + owed(call);
   return call.operation == all_gather && call.groups.front().size() == 2 && !call.by_messages ? 1.5 : 1.0;

@@ -40,7 +40,7 @@ Seconds microseconds(double value) { return Seconds(value * 1e-6); }
 
 int rounds_of(CollectiveOperation operation) { return operation == CollectiveOperation::all_reduce ? 2 : 1; }
 
-/// How groups lie on a network: a sweep asks for collectives of many sizes among the same ones.
+/// Layouts of groups on a network: a sweep asks for collectives of many sizes among the same ones.
 struct LayoutsKey {
   using Value = const std::vector<GroupLayout>;
   std::uint64_t network;  ///< the topology's serial number
@@ -86,7 +86,7 @@ Library::Library(const CollectiveCall& call, const Topology& topology, const Cal
   }
 }
 
-/// Where nodes are of several kinds, all wait for the slowest.
+/// If nodes are of several kinds, all wait for the slowest.
 void Library::find_slowest_parts() {
   int known = -1;
   for (const GroupLayout& layout : *layouts_) {

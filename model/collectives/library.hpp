@@ -1,4 +1,4 @@
-// What NCCL's kernels cost on given hardware, whosever schedule they carry out: launch, steps and protocols. One set
+// The cost of NCCL's kernels on given hardware, for any schedule: launch, steps and protocols. One set
 // for `auto` and for every named algorithm; what the links themselves lose is in traffic.hpp.
 #pragma once
 
@@ -64,15 +64,15 @@ class Library {
   /// Peers that one phase of a schedule sends to: the first seven cost a set-up each; further ones are served in
   /// batches of eight.
   [[nodiscard]] Seconds set_up(int peers) const;
-  /// What an exchange with so many peers, some of them in other nodes, takes beside the links' time and a step: before
+  /// Time of an exchange with so many peers, some in other nodes, beyond the links' time and a step: before
   /// 2.21 set_up(). Since then eight are served at a time, the own copy among them, and of a message of a piece or more
   /// each further one waits for a set-up, of a smaller one for its part of it: modelling choice, from 7 to 39 peers.
   [[nodiscard]] Seconds exchange_between_nodes(Bytes message, int peers) const;
-  /// What messages to so many peers inside a node take beside the links' time: by LL up to 16 KiB
+  /// Time of messages to so many peers inside a node beyond the links' time: by LL up to 16 KiB
   /// (NCCL_P2P_LL_THRESHOLD, src/enqueue.cc), with a step for every doubling of the ranks: modelling choice. Up to 2.21
   /// peers are set up one after the other.
   [[nodiscard]] Seconds messages(Bytes size, int peers) const;
-  /// What an all-to-all inside a node takes beside its start and the time of its links. Either these decide, with the
+  /// Time of an all-to-all inside a node beyond its start and the time of its links. Either these decide, with the
   /// own copy and the waiting of messages for each other. Messages come in pieces of 512 KiB over 32 channels (2 over
   /// PCIe) and meet at their receivers at random, so that waiting grows with the root of their number. Or the blocks of
   /// all channels do. Their warps are shared out among a rank's messages, the own copy among them, and move the whole
@@ -85,16 +85,16 @@ class Library {
   [[nodiscard]] Seconds longest_step(const LibraryProtocol& protocol, Seconds inside) const;
   /// Mean step of a way up a tree: neighbours are close together, so that one level at most spans the longest hop.
   [[nodiscard]] Seconds tree_step(const LibraryProtocol& protocol, Seconds inside) const;
-  /// How many levels a tree between the nodes has.
+  /// Number of levels of a tree between the nodes.
   [[nodiscard]] double levels() const;
   /// All steps of rings through all ranks. A chunk crosses every hop but one in a round, the short ones among them.
   [[nodiscard]] Seconds ring_latency(const LibraryProtocol& protocol) const;
   [[nodiscard]] int ring_steps() const;
   /// A rank's own part passes through its memory without a link to hide behind; between nodes the network hides it.
   [[nodiscard]] Seconds local_copies() const;
-  /// What one pair of point-to-point messages gets inside a node: 32 channels over the ranks of the communicator, more
-  /// when each then still has 16 MiB to move (H100 send-receive sweeps with 4 and 8 ranks: 158, 80 GB/s up to 64 MiB,
-  /// doubling with the size from there on).
+  /// Bandwidth of one pair of point-to-point messages inside a node: 32 channels over the ranks of the communicator,
+  /// more when each then still has 16 MiB to move (H100 send-receive sweeps with 4 and 8 ranks: 158, 80 GB/s up to 64
+  /// MiB, doubling with the size from there on).
   [[nodiscard]] BytesPerSecond peer_bandwidth(Bytes message) const;
 
   /// Messages between nodes: of rings two slots of 512 KiB at a time (NCCL_BUFFSIZE: 4 MiB in eight;
@@ -105,12 +105,12 @@ class Library {
   /// for each rank of a node: from 64 KiB on they double with every eightfold size (src/enqueue.cc, thresholds at 1, 4,
   /// 16 and 32 chunks a lane; here without the steps).
   [[nodiscard]] Bytes in_switch_message() const;
-  /// What is under way at once in all channels of a tree, a chunk in each: a slot of the protocol's buffer (of LL half
+  /// Bytes under way at once in all channels of a tree, a chunk in each: a slot of the protocol's buffer (of LL half
   /// are flags), which NCCL halves under LL128 until enough of them follow each other (src/enqueue.cc).
   [[nodiscard]] Bytes tree_pieces(LibraryProtocolKind kind) const;
   /// NCCL expects reductions in a node's switches to be faster than its rings, whose links are busy for so long.
   [[nodiscard]] bool expects_switches(Seconds links) const;
-  /// What is under way at once in a node's switches, a chunk in each lane, of 128 KiB at most: NCCL halves them until
+  /// Bytes under way at once in a node's switches, a chunk in each lane, of 128 KiB at most: NCCL halves them until
   /// 64, then 8, then 2 follow each other (NVLS_CHUNKSIZE; src/enqueue.cc).
   [[nodiscard]] Bytes switch_pieces() const;
   /// The same of trees of switches over four nodes and more (NVLSTREE_MAX_CHUNKSIZE).
@@ -157,7 +157,7 @@ LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& to
 std::optional<LoweredCollective> lower_in_library(const CollectiveCall& call, const Topology& topology,
                                                   const Calibration& calibration);
 
-/// How long that takes with nothing else on the links, without the flows that it would be; headers of exchanges are
+/// Time of that with nothing else on the links, without the flows that it would be; headers of exchanges are
 /// left out.
 Seconds automatic_time(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 

@@ -47,7 +47,7 @@ struct Load {
   std::shared_ptr<const std::vector<Flow>> flows;
 };
 
-/// What groups put on a network's links for one byte in one way, whatever the size: a sweep asks for many sizes.
+/// Bytes that groups put on a network's links for one byte in one way, whatever the size: a sweep asks for many sizes.
 struct TrafficKey {
   using Way = TrafficBuilder::Way;
   struct Traffic {

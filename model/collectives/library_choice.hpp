@@ -12,14 +12,14 @@ namespace foretrain {
 /// LL has a flag beside every word, LL128 one per 128 bytes, Simple synchronises once per chunk.
 enum class LibraryProtocolKind : std::size_t { ll, ll128, simple };
 
-/// What NCCL expects of a protocol's rings, in its steps of LL over NVLink (`tuning_step_us`).
+/// NCCL's expected latencies of a protocol's rings, in its steps of LL over NVLink (`tuning_step_us`).
 struct ExpectedLatency {
   double base, nvlink_step, pcie_step;
 };
 constexpr std::array<ExpectedLatency, 3> expected_latencies = {
     {{6.6 / 0.6, 0.6 / 0.6, 1.0 / 0.6}, {14.0 / 0.6, 1.9 / 0.6, 2.5 / 0.6}, {8.4 / 0.6, 3.4 / 0.6, 5.7 / 0.6}}};
 
-/// What NCCL expects of a GPU inside a node, by compute capability: shares of the bandwidth that its search finds on
+/// NCCL's expectations of a GPU inside a node, by compute capability: shares of the bandwidth that its search finds on
 /// DGX machines, 6 channels of 20 GB/s, 12 of 20, 12 of 30 and 8 of 90.
 struct ExpectedGpu {
   double compute_capability;
@@ -27,7 +27,7 @@ struct ExpectedGpu {
   double ll128;     ///< perChMaxRingLL128Bws
   double channels;  ///< of its kernels, over NVLink
   double simple;    ///< that bandwidth over what Simple reaches (links.yaml)
-  double switches;  ///< what reductions in switches reach of that bandwidth (nvlsEfficiency); 0: none
+  double switches;  ///< share of that bandwidth for reductions in switches (nvlsEfficiency); 0: none
   /// The most of that bandwidth that its search gives each rank's channel through them: 60 of 360, 90 of 720 GB/s
   /// (sm90SpeedArrayIntra, sm100SpeedArrayIntra, src/graph/search.cc)
   double head;
@@ -38,7 +38,7 @@ const ExpectedGpu& expected_of(double compute_capability);
 /// A ring inside a node as NCCL sees it.
 struct ExpectedRing {
   int steps = 0;
-  Seconds links;  ///< what the links need under Simple
+  Seconds links;  ///< time of the links under Simple
   bool nvlink = false;
   double compute_capability = 0.0;
   Seconds unit;  ///< in which latencies are counted

@@ -37,7 +37,7 @@ Bytes largest_message(const std::vector<Flow>& flows) {
   return largest;
 }
 
-/// How long the channels of a peer need for the largest message where everybody has one, inside a node.
+/// Time that the channels of a peer need for the largest message if every peer has one, inside a node.
 Seconds one_message_alone(const std::vector<Flow>& flows, int peers, const Library& library) {
   Seconds longest;
   if (!library.in_one_node() || !library.slowest().nvlink || peers > 1) return longest;
@@ -53,7 +53,7 @@ void add_losses(std::vector<LoweredCollective::Phase>& phases, const CollectiveC
   const Library library(call, topology, calibration);
   TrafficBuilder builder(topology, library.constants(), library.largest_message(), &library.hosts());
   LinkLoad load(topology);
-  // Where messages change rails is the transport's choice, of exchanges: a schedule of its own says its way, and waits
+  // The transport chooses where messages of exchanges change rails: a schedule of its own says its way, and waits
   // for each of its phases.
   const bool exchanges = is_exchange(call.operation), at_once = exchanges && phases.size() == 1;
   Seconds busy;

@@ -7,14 +7,14 @@
 
 namespace foretrain {
 
-/// What one of them takes beside the others; each shares links with those that move while it does.
+/// Time of one of them beside the others; each shares links with those that move while it does.
 struct LinkShare {
   struct Meeting {
     int number = 0;
     Seconds longer;  ///< by its load on the link that is busiest where all move
   };
 
-  int transfer = -1;    ///< whose parts those with the same number are; −1: it is all of its transfer
+  int transfer = -1;    ///< parts with the same number belong to one transfer; −1: a whole transfer
   int among = -1;       ///< those with the same number may meet
   int number = 0;       ///< its own among these
   bool shares = false;  ///< whether it or another of its transfer meets any

@@ -1,4 +1,4 @@
-// What lies between nodes and no schedule knows of: headers of small messages, and hops of unequal length.
+// Effects between nodes that no schedule knows: headers of small messages, and hops of unequal length.
 #pragma once
 
 #include "model/collectives/collective.hpp"

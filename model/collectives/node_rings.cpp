@@ -55,7 +55,7 @@ double total_width(const std::vector<Ring>& rings) {
                          [](double sum, const Ring& ring) { return sum + ring.width; });
 }
 
-/// How wide rings are: as the narrowest link, but for links so thin that a rank's would make more rings than there may
+/// The width of rings: the narrowest link, but for links so thin that a rank's would make more rings than there may
 /// be. Those, as broken ones are, have no part in rings of this width.
 double ring_width(const Matrix& bandwidth) {
   double total = 0.0;

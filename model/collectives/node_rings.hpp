@@ -14,8 +14,8 @@ struct NodeRing {
   bool chain = false;  ///< the last rank has no direct way back to the first: the order is a path
 };
 
-/// Where NVLinks join GPUs directly: rings that together use as many of the lanes as possible, in both directions.
-/// Where they form no ring: the widest path. Else (NVSwitch, PCIe): the topology's natural ring, which uses every port.
+/// With NVLinks between GPUs: rings that together use as many of the lanes as possible, in both directions.
+/// Without a ring: the widest path. Else (NVSwitch, PCIe): the topology's natural ring, which uses every port.
 std::vector<NodeRing> node_rings(const Topology& topology, const std::vector<int>& ranks);
 
 }  // namespace foretrain

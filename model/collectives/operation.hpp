@@ -1,4 +1,4 @@
-// How collectives are carried out: algorithms, where servers stand, and how tokens travel.
+// Variants of collectives: algorithms, placement of servers, dispatch of tokens.
 #pragma once
 
 #include "model/base/collective_operation.hpp"
@@ -20,13 +20,13 @@ constexpr std::string_view enumerator_word<SyncAlgorithm::automatic>() {
 /// Whether an algorithm has servers: Sync::servers, placement and consistency mean something.
 bool has_servers(SyncAlgorithm algorithm);
 
-/// How `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to group r mod
-/// groups (data-parallel groups beside tensor-parallel ones).
+/// The way in which `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to
+/// group r mod groups (data-parallel groups beside tensor-parallel ones).
 enum class RankGrouping { blocked, strided };
 
 enum class ServerPlacement { cpu, gpu, dedicated, colocated };
 
-/// How copies of tokens reach the ranks of their experts (key plan.expert_dispatch). all_to_all: each copy travels to
+/// Dispatch of tokens to the ranks of their experts (key plan.expert_dispatch). all_to_all: each copy travels to
 /// its expert's rank (NCCL's send and receive). deduplicated: a token crosses the network once to each node that holds
 /// some of its experts, to one of their ranks, and is handed on inside; once to each rank of its own node. forwarded:
 /// the same over the sender's own rail, to the GPU of its own number (DeepEP, HybridEP).

@@ -23,7 +23,7 @@ Schedule::PhaseRun pipeline_phase_run(int hops, int pieces, int phase) {
 }  // namespace
 
 Bytes chunk_range_size(Bytes size, int chunks, int first, int count) {
-  // Where chunk i begins: i whole shares plus one byte for each of the earlier chunks that take the remainder.
+  // The start of chunk i: i whole shares plus one byte for each of the earlier chunks that take the remainder.
   const double whole = std::floor(size.value());
   const double share = std::floor(whole / chunks);
   const double remainder = whole - share * chunks;

@@ -92,7 +92,7 @@ void append_ring_hop(int places, int lag, Transfer::Kind kind, const At& at, con
   }
 }
 
-/// What builders may need beside the number of ranks; each takes what concerns it. One number, `parts`, is enough for
+/// Arguments of builders beside the number of ranks; each takes what concerns it. One number, `parts`, is enough for
 /// trying schedules out: servers, or ranks per group.
 struct ScheduleShape {
   bool operator==(const ScheduleShape&) const = default;

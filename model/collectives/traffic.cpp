@@ -17,7 +17,7 @@ namespace {
 /// V100, first five: GPU 4 reaches the others only through GPU 0; 23 of 48 GB/s).
 constexpr double chain_inflation = 2.0;
 
-/// Where a GPU reads from host memory, its read requests share the PCIe link with its writes. Kernels read and write
+/// If a GPU reads from host memory, its read requests share the PCIe link with its writes. Kernels read and write
 /// lines of 128 bytes, with 24 bytes around each write and in each request (PCI Express Base Specification: framing,
 /// header of four words, checksum).
 constexpr double beside_read_requests = (128.0 + 24.0) / (128.0 + 24.0 + 24.0);

@@ -1,4 +1,4 @@
-// What a collective of one byte puts on the links when it is spread as NCCL spreads it, efficiency included.
+// The traffic of a collective of one byte on the links if it is spread as NCCL spreads it, efficiency included.
 #pragma once
 
 #include <vector>
@@ -38,8 +38,8 @@ class TrafficBuilder {
                  const HostConstants* hosts = nullptr)
       : topology_(topology), constants_(constants), message_(message), hosts_(hosts) {}
 
-  /// How NCCL carries a collective out. rings: through all ranks; on each node they enter at every rank in turn, so
-  /// that all NICs are used; in a broadcast (reduce) nothing flows into (out of) the first rank. trees:
+  /// Ways in which NCCL carries a collective out. rings: through all ranks; on each node they enter at every rank in
+  /// turn, so that all NICs are used; in a broadcast (reduce) nothing flows into (out of) the first rank. trees:
   /// between nodes, chains inside them, one byte up and one down. node_switches: reduction and multicast in the
   /// switches of a node; between nodes, trees. network_switches: reduction in the network's switches, a share of the
   /// message for each rank of a node; in the node's own inside it, or else between its ranks.
@@ -57,7 +57,7 @@ class TrafficBuilder {
   /// one for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), over one card a ring is
   /// one channel, and one core copies what a socket sends and receives as fast as pageable memory: modelling choices.
   Flow carried(Flow flow, Engine engine = Engine::kernels);
-  /// What these reach of the route's bandwidth in endless messages, its links' own figures before the general ones.
+  /// Share of the route's bandwidth of these in endless messages, its links' own figures before the general ones.
   double efficiency(EndpointId source, EndpointId destination, Engine engine = Engine::kernels);
 
  private:

@@ -11,10 +11,10 @@
 
 namespace foretrain {
 
-/// What runs for what was asked for. `standard` writes the scores to memory; `memory_efficient` is fused kernels of the
-/// first generation (CUTLASS, xformers), for any GPU and precision; `flash_1`, `flash_2` and `flash_3` are the releases
-/// of FlashAttention; `flash` is the vendor's own kernels: with the architecture's own matrix instructions (cuDNN and
-/// TensorRT-LLM on Hopper and Blackwell), else an inference engine's.
+/// The kernels for the requested attention. `standard` writes the scores to memory; `memory_efficient` is fused kernels
+/// of the first generation (CUTLASS, xformers), for any GPU and precision; `flash_1`, `flash_2` and `flash_3` are the
+/// releases of FlashAttention; `flash` is the vendor's own kernels: with the architecture's own matrix instructions
+/// (cuDNN and TensorRT-LLM on Hopper and Blackwell), else an inference engine's.
 ///
 /// Asked for, `flash` means these where there are such instructions or a cache is written, else FlashAttention-2. Every
 /// kind of flash falls back to the

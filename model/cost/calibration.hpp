@@ -76,10 +76,10 @@ struct MeasuredMatmul {
   bool transpose_a = false, transpose_b = false;
   double log_residual = 0.0;  ///< ln(measured / model); known once the GPU is, as what follows
   LogSizes log_sizes;
-  SourcePosition where;  ///< where its time stands
+  SourcePosition where;  ///< position of its time
 };
 
-/// How well a machine's own measurements determine the constants that were fitted to them.
+/// Accuracy with which a machine's own measurements determine the constants that were fitted to them.
 struct FittedUncertainty {
   std::vector<std::string> names;               ///< rows of calibration_rows()
   std::vector<std::vector<double>> covariance;  ///< theirs, in their units
@@ -93,7 +93,7 @@ struct CalibratedGpu {
   std::string name;  ///< the catalogue's, or that of the machine's own description
   double compute_capability = 0.0;
   std::string base;                      ///< the calibration whose constants the fitted ones replace
-  std::string file;                      ///< where it was read
+  std::string file;                      ///< the file read
   Seconds memory_latency;                ///< zero: not measured
   BytesPerSecond l2_bandwidth;           ///< zero: not measured
   std::vector<std::string> fitted = {};  ///< names of the constants that replace those of the base
@@ -106,11 +106,11 @@ struct Calibration {
 #define GENERATIONS(minimum, most_vector, most_tensor)
 #define END_PART(Type, part)
 #include "model/cost/calibration.def"
-  SharedVector<Constant> constants;  ///< what was loaded, with sources
+  SharedVector<Constant> constants;  ///< loaded constants, with sources
   std::vector<MeasuredMatmul> measured_matmuls;
   std::optional<CalibratedGpu> calibrated;
   std::optional<FittedUncertainty> fitted;
-  std::vector<std::string> warnings;  ///< what a user should know of its use
+  std::vector<std::string> warnings;  ///< warnings on its use
   ReadSet read_before;                ///< constants that decided the scenario itself, beside what is predicted of it
 };
 

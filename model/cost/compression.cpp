@@ -150,10 +150,10 @@ CompressionWork top_k_work(const Compression& compression, const GradientSet& gr
   const Bytes sample = element * (sampled_share * n);
   kernels.push_back(
       stream("sample threshold", StreamingKind::reduction, sample * 5.0, sample * 5.0, sampled_share * n, gradient, 5));
-  // Where the magnitude exceeds it: counted, then written out in order.
+  // Values whose magnitude exceeds it: counted, then written out in order.
   kernels.push_back(stream("select", StreamingKind::reduction, whole * 2.0, message, 2.0 * n, gradient, 2));
   if (compression.error_feedback) {
-    // What is not sent is the error: the rest is set to zero in place, one element at a time.
+    // The part that is not sent is the error: the rest is set to zero in place, one element at a time.
     const Bytes touched = std::min(sector * kept, whole);
     kernels.push_back(
         stream("clear sent", StreamingKind::gather, index_bytes * kept + touched, touched, 0.0, gradient));

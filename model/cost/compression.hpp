@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// How gradients are made smaller. `error_feedback`: what compression lost is kept and added to the next step's
+/// Compression of gradients. `error_feedback`: what compression lost is kept and added to the next step's
 /// gradients (Seide et al. 2014; Karimireddy et al. 2019).
 struct Compression {
 #define COMPRESSION(word, number) word,
@@ -59,7 +59,7 @@ struct CompressionWork {
 /// Bytes that one gradient takes on the wire when only its number format is changed; never more than its own.
 Bytes cast_bytes(const Compression& compression, Precision gradient);
 
-/// What it takes to send `gradients`, held in `gradient` precision, to `ranks` replicas.
+/// The work of sending `gradients`, held in `gradient` precision, to `ranks` replicas.
 ///
 /// Casts: one pass that reads the gradient and writes it narrower, one back. fp8 first finds the largest magnitude,
 /// which the replicas agree on (4 bytes), as its range is too small without a scale (Peng et al. 2023, "FP8-LM").
@@ -75,10 +75,10 @@ Bytes cast_bytes(const Compression& compression, Precision gradient);
 CompressionWork compression_work(const Compression& compression, const GradientSet& gradients, Precision gradient,
                                  int ranks);
 
-/// What stays in memory from step to step: the error of each gradient, and PowerSGD's factors.
+/// Bytes that stay in memory from step to step: the error of each gradient, and PowerSGD's factors.
 Bytes compression_memory(const Compression& compression, const GradientSet& gradients, Precision gradient);
 
-/// What it sends and receives of a bucket of `elements` gradients while these themselves are there as well.
+/// Bytes sent and received of a bucket of `elements` gradients while these are in memory as well.
 Bytes compression_buffers(const Compression& compression, double elements, Precision gradient, int replicas);
 
 }  // namespace foretrain

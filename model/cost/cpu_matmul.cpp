@@ -15,7 +15,7 @@ namespace {
 // High-Performance Matrix Multiplication", ACM TOMS 34, 2008) and Low et al. analytically ("Analytical Modeling Is
 // Enough for High-Performance BLIS", ACM TOMS 43, 2016).
 struct Blocking {
-  double rows, columns;  ///< what a register tile holds
+  double rows, columns;  ///< size of a register tile
   double depth;          ///< k of a block: a tile's operands fill half of the L1
   double block_rows;     ///< m of a block of A: with that depth it fills half of the L2
 };

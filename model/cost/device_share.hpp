@@ -1,4 +1,4 @@
-// How much of a device one kernel takes, and how kernels of several streams share it.
+// The share of a device that one kernel takes, and the sharing between kernels of several streams.
 #pragma once
 
 #include <span>

@@ -34,7 +34,7 @@ constexpr Bytes shortest_copy(4.0);
 // multiprocessor of each compute capability). Four of 16 lanes each make 64; more than half as many again are 128.
 constexpr double single_issue_since = 7.0, lanes_of_two_clocks = 96.0;
 
-// How a product's kernels multiply. warps: mma.sync, or CUDA cores; thread blocks start one after the other. From
+// Instructions of a product's kernels. warps: mma.sync, or CUDA cores; thread blocks start one after the other. From
 // Hopper on, where operands may be fetched by the copy engine, kernels stay on their multiprocessor and write one tile
 // while they compute the next (CUTLASS 3, persistent warp-specialised kernels). warp_groups: instructions of four warps
 // (PTX ISA: wgmma). tensor_memory: operands from shared memory, results to a memory of their own (PTX ISA: tcgen05).
@@ -68,7 +68,7 @@ struct Problem {
   std::size_t first, last;            // tiles that its kernels have, without the last
   bool splits;                        // k among multiprocessors
   double lone_rounds;                 // share of a tile's busy_rounds that it takes at least
-  double seconds_per_flop;            // what a multiprocessor takes at the boost clock, unlimited tile
+  double seconds_per_flop;            // of a multiprocessor at the boost clock, unlimited tile
   double tile_loss;                   // elements
   double tile_start;                  // seconds; none where kernels stay and hide them
   double hides_start;                 // 1 where a tile starts while others of its multiprocessor multiply
@@ -236,7 +236,7 @@ struct Tilings {
     for (std::size_t i = p.first; i < p.last; ++i) {
       const double waves = round_up(blocks[i] / p.sms), rounds = round_up(waves * per_resident[i]);
       const double alone = p.lone_rounds * busy_rounds[i];
-      // Where starts hide, tiles of a round multiply while others start, and take no less than one with its start.
+      // If starts hide, tiles of a round multiply while others start, and take no less than one with its start.
       const double multiply = (waves < alone ? alone : waves) * p.k * slice[i];
       const double started = p.hides_start * rounds * (p.tile_start + p.k * slice[i]);
       compute[i] = multiply < started ? started : multiply;
@@ -278,7 +278,7 @@ void consider_splits(const Problem& p, const Tilings& tilings, std::size_t tile,
   }
 }
 
-// What no splitting of a tile beats: the fewest parts that fill a wave, its multiplications shared out among all
+// Lower bound for all splittings of a tile: the fewest parts that fill a wave, its multiplications shared out among all
 // multiprocessors or as finely as they get, and the traffic.
 PerTile least_split_times(const Problem& problem, const Tilings& tilings) {
   const Problem p = problem;

@@ -34,7 +34,7 @@ double product_blocks(double batch, double m, double n);
 /// capability 7.0 to 9.0).
 constexpr double integer_lanes = 64.0;
 
-/// What of a memory-bound kernel's bytes one block moves, a few loads of 16 bytes for each of its threads: assumption.
+/// Bytes of a memory-bound kernel that one block moves, a few loads of 16 bytes for each of its threads: assumption.
 constexpr Bytes bytes_of_a_block(32768.0);
 
 /// Multiplications of the plain algorithm over the fewest of the algorithms that a convolution may choose

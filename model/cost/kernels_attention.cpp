@@ -17,7 +17,7 @@ namespace {
 constexpr double forward_products = 2.0;
 constexpr double backward_products = 5.0;
 
-// How a kernel's inner loop multiplies. warps: warps of 32 queries with mma.sync, two thread blocks a multiprocessor
+// Instructions of a kernel's inner loop. warps: warps of 32 queries with mma.sync, two thread blocks a multiprocessor
 // (FlashAttention); narrow_warps: warps of 16 queries (tiles of 64, TensorRT-LLM's kernels before Hopper and on
 // consumer Blackwell, cpp/kernels/fmha_v2); warp_groups: four warps issue one instruction of 64 rows (PTX ISA: wgmma,
 // sm_90a); tensor_memory: results stay in tensor memory, from where other warps take them (PTX ISA: tcgen05).
@@ -83,13 +83,13 @@ double exponentials_per_clock(const Gpu& gpu) {
   return ultra && has_warp_groups(gpu) ? 32.0 : 16.0;
 }
 
-// What runs at the same time: the longest, and a share of the others that it does not hide.
+// Time of parts that run at the same time: the longest, and a share of the others that it does not hide.
 Seconds overlapped(std::initializer_list<Seconds> parts, double exposed) {
   const Seconds longest = std::max(parts);
   return longest + exposed * (std::accumulate(parts.begin(), parts.end(), Seconds(0.0)) - longest);
 }
 
-// What its products draw over others as large: those of the probabilities, which lie between 0 and 1, less (PV; of the
+// Power of its products over others as large: those of the probabilities, which lie between 0 and 1, less (PV; of the
 // backward pass, dV).
 double energy_share(const Attention& work, const PowerConstants& constants) {
   const double products = work.backward ? backward_products : forward_products;
@@ -183,7 +183,7 @@ double flash_1_occupancy(const Attention& work, const Gpu& gpu) {
   return best;
 }
 
-// What a block that is alone on its multiprocessor waits for beside the flow of keys. Nothing hides the softmax of its
+// Waits of a block that is alone on its multiprocessor, beside the flow of keys. Nothing hides the softmax of its
 // first keys, or the products of its last, and no other work its queries on their way in and results on their way out,
 // at its share of the memory. Engines' kernels that multiply by warp groups or in tensor memory; FlashAttention-3 and
 // cuDNN write one tile beside the next's products, and warps' kernels share a multiprocessor.

@@ -73,7 +73,7 @@ Gemm implicit_product(const Convolution& work, Precision precision, bool tensor,
 // take time as 64 do (validate/measurements): modelling choice.
 constexpr std::int64_t gathering_tile = 64;
 
-// Where a pixel's channels are fewer than the longest load takes, as three colours are, no copy engine puts images into
+// If a pixel's channels are fewer than the longest load takes, as three colours are, no copy engine puts images into
 // tiles: addresses are worked out for every piece, beside the multiplication on tensor cores.
 Seconds gathering_time(const Convolution& work, const Gpu& gpu, const ConvolutionConstants& constants) {
   const bool of_results = work.pass == ConvolutionPass::data_gradient;

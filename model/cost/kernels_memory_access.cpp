@@ -20,7 +20,7 @@ constexpr double l1_share = 0.9;
 struct Level {
   BytesPerSecond bandwidth;
   Seconds latency;
-  Bytes piece;  ///< what it delivers at a time
+  Bytes piece;  ///< delivered at a time
 };
 
 // Bytes moved for each read: neighbours share pieces as long as the next read begins in the same one.

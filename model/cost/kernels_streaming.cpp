@@ -7,12 +7,12 @@
 namespace foretrain {
 namespace {
 
-// What the kernel before wrote is read from the L2 as far as it is there still: all of it where it fits. Of more, the
+// Output of the kernel before is read from the L2 as far as it is there still: all of it where it fits. Of more, the
 // L2 lets go of the oldest, which is read first, and each line that is read anew takes the place of one that would be
 // read later. Nothing is left from twice the L2's size on.
 Bytes kept(Bytes read, Bytes l2) { return std::clamp(2.0 * l2 - read, Bytes(0.0), read); }
 
-// What a multiprocessor finds in the L2 of what it brought there itself. In chips of compute capability 8.0 and 9.0 to
+// L2 size for lines that a multiprocessor brought there itself. In chips of compute capability 8.0 and 9.0 to
 // 10.3 that is two partitions, each with copies for the multiprocessors beside it (A100 and H100 whitepapers).
 Bytes l2_of_rows(const Gpu& gpu) {
   const double capability = gpu.compute_capability;
@@ -82,7 +82,7 @@ KernelTime kernel_time(const Streaming& work, Precision /*precision*/, int kerne
   const Bytes cached = (warm ? kept(work, gpu) : Bytes(0)) + work.rows.again - missed(work.rows, gpu);
   const BytesPerSecond memory = gpu.memory_bandwidth * efficiency;
   const BytesPerSecond cache = std::max(gpu.l2_bandwidth * efficiency, memory);
-  // Where rows are read again, some blocks do so while others wait for memory. Instructions hide behind traffic in
+  // If rows are read again, some blocks do so while others wait for memory. Instructions hide behind traffic in
   // part.
   const bool beside = work.rows.again > Bytes(0.0);
   const Seconds moving =

@@ -1,4 +1,4 @@
-// What a list of operators becomes on its way to the device: eager, compiled or as a CUDA graph.
+// Kernel launches of a list of operators: eager, compiled or as a CUDA graph.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// Who launches kernels: a framework operator by operator, compiled code with elementwise work fused, or the device
+/// The launcher of kernels: a framework operator by operator, compiled code with elementwise work fused, or the device
 /// itself from a recorded graph.
 enum class ExecutionMode { eager, compiled, cuda_graph };
 

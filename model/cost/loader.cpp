@@ -141,7 +141,7 @@ void add_reads(const DataLoader& loader, const LoaderUse& use, const Node& node,
   const SampleRead stored = reader.from_storage();
   LoaderBatch& batch = pipeline.batch;
   if (loader.keeps_decoded) {
-    // What is kept is neither opened nor decoded; it is copied into the batch like the rest.
+    // Cached samples are neither opened nor decoded; they are copied into the batch like the rest.
     const Seconds decode = loader.stages.decode * (loader.per_batch ? 1.0 / use.batch : 1.0);
     batch.cpu -= decode * (loader.decodes_on_device ? 0.0 : hit);
   } else {

@@ -1,4 +1,4 @@
-// How fast an input pipeline delivers batches, and what limits it.
+// The throughput of an input pipeline, and its bottleneck.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ struct LoaderPipeline {
   double spread = 0.0;      ///< standard deviation of a batch's time on a core, over its mean
   LoaderBatch batch;
   Seconds restart;         ///< starting workers anew every epoch, a step's share
-  Bytes memory;            ///< what all workers and their batches take on one machine
+  Bytes memory;            ///< of all workers and their batches on one machine
   double hit_share = 0.0;  ///< samples that are in the page cache, over all
 
   /// Time that each step spends on its own data: all of it without workers, else a blocking copy and decoding on the

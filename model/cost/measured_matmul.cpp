@@ -60,7 +60,7 @@ double measured_factor(const Matmul& work, Precision precision, const Calibratio
   double weights = 0.0, sum = 0.0;
   double here = 0.0;  // rows of this very shape: their mean
   int exact = 0;
-  MeasuredMatmul first;  // whose m is no more than a factor e smaller
+  MeasuredMatmul first;  // with an m at most a factor e smaller
   first.precision = precision;
   first.log_sizes.m = sizes.m - 1.0;
   const auto& rows = calibration.measured_matmuls;

@@ -11,9 +11,9 @@ namespace foretrain {
 /// called once, before any product is priced.
 void adopt_measured_matmuls(Calibration& calibration, const Gpu& gpu);
 
-/// What no product of this size and precision can take on this GPU: its datasheet's peak, exceeded by 15 %. Boards
-/// leave the boost clock of their datasheets behind: H100's rates are those of 1830 MHz (989.4 TFLOP/s over 132
-/// multiprocessors of 4096 operations a clock) and it runs up to 1980, by 8 %; GeForce boards by an eighth.
+/// Lower bound of the time of any product of this size and precision on this GPU: its datasheet's peak, exceeded by 15
+/// %. Boards leave the boost clock of their datasheets behind: H100's rates are those of 1830 MHz (989.4 TFLOP/s over
+/// 132 multiprocessors of 4096 operations a clock) and it runs up to 1980, by 8 %; GeForce boards by an eighth.
 Seconds least_possible_time(const MeasuredMatmul& row, const Gpu& gpu);
 
 /// The factor on the model's time of a product. With d the distance of a measured shape in the logarithms of batch, m,

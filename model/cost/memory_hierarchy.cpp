@@ -29,7 +29,7 @@ double poisson_up_to(int count, double mean) {
 /// A walk as the hierarchy sees it: one thread's part of it.
 struct Footprint {
   Bytes set;              ///< bytes that one thread's places span
-  Bytes whole_set;        ///< what all threads that share a cache walk over
+  Bytes whole_set;        ///< of all threads that share a cache
   Bytes step;             ///< between places, at least a line
   double lines = 0.0;     ///< touched by one thread per pass
   double accesses = 0.0;  ///< a thread's in one pass; a copy's accesses read and write one element each
@@ -113,7 +113,7 @@ std::vector<double> shares_of(const MemoryHierarchy& memory, const Footprint& f,
   Bytes held{0.0};
   for (const CacheLevel& level : memory.caches) {
     CacheLevel grown = level;
-    if (level.victim) grown.size += held;  // what the level above holds need not be here as well
+    if (level.victim) grown.size += held;  // the content of the level above need not be here as well
     held = level.size;
     // A level that holds the lines of several cores has not less than one core's share of them.
     const double up_to_here = std::max(within, share_in(grown, f, page, memory.line, threads, between));
@@ -229,7 +229,7 @@ Seconds streamed(const MemoryWalk& walk, const MemoryHierarchy& memory, const Fo
   if (walk.access != WalkAccess::write) time += lines * line / source.read;
   if (walk.access != WalkAccess::read) time += lines * line / source.write;
   if (walk.access == WalkAccess::copy && source.copied.value() > 0.0) time = lines * source.copied;
-  const double together = walk.pattern == WalkPattern::random ? run : 1.0;  // what follows in a row is prefetched
+  const double together = walk.pattern == WalkPattern::random ? run : 1.0;  // sequential lines are prefetched
   if (!prefetched) {
     time = std::max(time, source.latency / number(memory.line_fill_buffers) / together * (1.0 + f.crossing));
   }

@@ -14,7 +14,7 @@ struct WalkCost {
   Seconds per_access;     ///< one thread waits so long
   double accesses = 0.0;  ///< all threads' together
   Bytes bytes;            ///< asked for by the program; a copy counts what it copies once
-  std::string bound;      ///< where most of the time goes: "L1", "L2", "L3", "memory", "TLB", "remote memory"
+  std::string bound;      ///< largest part of the time: "L1", "L2", "L3", "memory", "TLB", "remote memory"
 };
 
 /// Prices a walk. The caches are in the state that earlier passes left. Throws ImpossiblePlan when the CPU has

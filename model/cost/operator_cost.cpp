@@ -53,7 +53,7 @@ std::vector<OperatorCost> costs_on(const Gpu& gpu, const std::vector<Operator>& 
   costs.reserve(ops.size());
   for (const Operator& op : ops) costs.push_back(operator_cost(op, gpu, calibration));
   const auto* product = std::get_if<Matmul>(&ops.back().work);
-  if (product != nullptr && ops.size() > 1 && !gpu.processor) {  // what is cast before it is an engine's
+  if (product != nullptr && ops.size() > 1 && !gpu.processor) {  // casts before it are an engine's
     costs.back().device = engine_product_time(*product, ops.back().precision, gpu, calibration);
   }
   return costs;

@@ -1,4 +1,4 @@
-// What an operator costs on a device: time, work, traffic, and what bounds it.
+// The cost of an operator on a device: time, work, traffic, and the bound.
 #pragma once
 
 #include <string_view>
@@ -12,12 +12,12 @@
 
 namespace foretrain {
 
-/// What keeps an operator from being faster: arithmetic, traffic to memory, or neither (start-up and dependent steps).
+/// The bound of an operator's speed: arithmetic, traffic to memory, or neither (start-up and dependent steps).
 enum class Bound { compute, memory, latency };
 
 struct OperatorCost {
   Seconds device;  ///< from the start of its first kernel to the end of its last, launches hidden
-  Flops flops;     ///< what the mathematics takes
+  Flops flops;     ///< mathematical operations
   Bytes bytes;     ///< traffic to device memory: the least there is, of attention what its algorithm needs
   Bound bound = Bound::latency;
   int kernels = 0;  ///< host dispatches it needs

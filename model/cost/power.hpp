@@ -52,7 +52,7 @@ double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants
 std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::size_t target,
                                     const PowerConstants& constants, TrackedNumber GenerationPower::*unit);
 
-/// What an operation takes on this generation's tensor cores at 1 GHz: what was found for it, or else what follows from
+/// Energy of an operation on this generation's tensor cores at 1 GHz: fitted, or else derived from
 /// the others. Zero: nothing is known.
 double tensor_energy(const PowerConstants& constants, std::size_t generation);
 

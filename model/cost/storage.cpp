@@ -28,7 +28,7 @@ constexpr Bytes rated_block(4096.0);
 
 struct Parts {
   Seconds wait, service;
-  DiskBound limit = DiskBound::bandwidth;  ///< what makes the service as long as it is
+  DiskBound limit = DiskBound::bandwidth;  ///< bound of the service time
 };
 
 Parts disk_parts(const Storage& disk, const DiskPattern& pattern, double queued) {

@@ -1,4 +1,4 @@
-// What requests to storage cost: one at a time, and many at once.
+// The cost of requests to storage: one at a time, and many at once.
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,7 @@ struct DiskPattern {
   double queue_depth = 1.0;
   /// Sequential readers of different places, each with its own read-ahead: a disk's arm goes from one to the next.
   double streams = 1.0;
-  double zone = 0.5;  ///< where on a disk: 0 the outermost track, 1 the innermost
+  double zone = 0.5;  ///< place on a disk: 0 the outermost track, 1 the innermost
 };
 
 /// The bound of requests.

@@ -1,4 +1,4 @@
-// How often to save: what Young and Daly work out, and what the simulated training says.
+// The checkpoint interval: by Young's and Daly's formulas, and by simulated trainings.
 #pragma once
 
 #include <optional>

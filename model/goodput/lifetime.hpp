@@ -49,7 +49,7 @@ struct Lifetime {
   [[nodiscard]] Seconds mean_recovery() const;
 };
 
-/// Where the time of a training goes. Shares of its whole length.
+/// Breakdown of the time of a training. Shares of its whole length.
 struct LifetimeShares {
   double useful = 0.0;
   double checkpoints = 0.0;

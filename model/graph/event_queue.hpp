@@ -1,4 +1,4 @@
-// What will happen when, in an order that depends on nothing but the events themselves.
+// A queue of future events, in an order that depends on nothing but the events themselves.
 #pragma once
 
 #include <cstdint>

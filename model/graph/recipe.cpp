@@ -24,7 +24,7 @@ PricedOperator part_of(const Operator& op, int parts, Seconds predicted) {
   return kernel;
 }
 
-/// What an elementwise operator costs in the kernel of the one before it: its further inputs.
+/// Cost of an elementwise operator in the kernel of the one before it: its further inputs.
 void fuse(std::vector<PricedOperator>& kernels, const Operator& op, Seconds predicted) {
   const auto& streaming = std::get<Streaming>(op.work);
   const Bytes extra = std::max(Bytes(0.0), streaming.read - streaming.written);

@@ -52,7 +52,7 @@ struct Resource {
   int servers = 1;  ///< tasks at a time; more than one needs Order::urgent
 };
 
-/// What a block's time holds beside its kernels: moments in which these rest, and what runs beside them unseen. Merged
+/// Parts of a block's time beside its kernels: moments in which these rest, and hidden work beside them. Merged
 /// collectives are no tasks of their own; code that sums or draws traffic finds them here.
 struct Inside {
   Seconds exposed, hidden;                ///< collectives inside layers
@@ -84,7 +84,7 @@ struct Block {
   Seconds uncontended;                             ///< duration while no other task's data move
   std::optional<LoweredCollective> flows = {};     ///< data that it moves over the topology, and that may meet others'
   DeviceShare share = {0.0, 0.0};                  ///< on streams that share a device; of blocks without flows
-  std::shared_ptr<const Recipe> recipe = nullptr;  ///< what it does, where that was asked for
+  std::shared_ptr<const Recipe> recipe = nullptr;  ///< its work, if requested
   Inside inside = {};                              ///< parts of `uncontended`, and what they hide
   LinkShare links = {};                            ///< with blocks beside it; of those with flows, in an estimate
   const char* kind = nullptr;                      ///< of several of one name: what this moves
@@ -157,7 +157,7 @@ class TaskGraph::Builder {
   Structure structure_;
 };
 
-/// How many flows all its tasks have together: a measure of how long simulating them takes that is the same on every
+/// Number of flows of all its tasks together: a measure of how long simulating them takes that is the same on every
 /// machine.
 double flows_of(const TaskGraph& graph);
 /// With more of them dozens of simulations take minutes.

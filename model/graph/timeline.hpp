@@ -14,7 +14,7 @@ struct TimelineEntry {
   int micro_batch = -1;
   std::string category;                 ///< compute, communication, optimizer, host or data
   int rank_class = 0;                   ///< of the resource: the group of symmetric ranks
-  std::string algorithm = {};           ///< how it moves data, where it does
+  std::string algorithm = {};           ///< algorithm of transfers
   Bytes moved = {};                     ///< all its flows together
   std::vector<std::size_t> after = {};  ///< entries of other resources that it waited for
 };

@@ -43,25 +43,23 @@ void add_limits(int node, const std::string& name, const Network& network, const
     const auto [narrowest, slot, card] = way_out(rank, other, topology);
     if (!narrow && slot < card * noticed) {
       narrow = true;
-      limits.push_back(fmt::format(
-          "{}: link {} carries {:.0f} Gbit/s, so that a card of {:.0f} Gbit/s gives no more than one of {:.0f} Gbit/s",
-          name, topology.link(narrowest).name, gigabits(slot), gigabits(network.nic_bandwidth),
-          gigabits(network.nic_bandwidth) * (slot / card)));
+      limits.push_back(
+          fmt::format("{}: link {} carries {:.0f} Gbit/s and limits a NIC of {:.0f} Gbit/s to {:.0f} Gbit/s", name,
+                      topology.link(narrowest).name, gigabits(slot), gigabits(network.nic_bandwidth),
+                      gigabits(network.nic_bandwidth) * (slot / card)));
     }
     const BytesPerSecond most = topology.most_rate(rank, other);
     if (!slow && most < std::min(slot, card) * noticed) {
       slow = true;
       limits.push_back(
           fmt::format("{}: the connections between two ends carry {:.3g} Gbit/s (network.transport: window, loss, "
-                      "flow_limit, streams), a card {:.3g}",
+                      "flow_limit, streams), a NIC {:.3g}",
                       name, gigabits(most), gigabits(card)));
     }
   }
   if (static_cast<int>(cards.size()) < network.nics_per_node) {
-    limits.push_back(
-        fmt::format("{}: {} of its {} NICs are nearest to no GPU in use, and carry nothing of "
-                    "what GPUs send",
-                    name, network.nics_per_node - static_cast<int>(cards.size()), network.nics_per_node));
+    limits.push_back(fmt::format("{}: {} of its {} NICs are nearest to no GPU in use, and stay idle", name,
+                                 network.nics_per_node - static_cast<int>(cards.size()), network.nics_per_node));
   }
 }
 

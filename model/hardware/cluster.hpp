@@ -70,7 +70,7 @@ struct NodeLink {
   bool operator==(const NodeLink&) const = default;
 };
 
-/// How a kind of card, its software included, carries the messages into which a collective library cuts its data: a
+/// Message costs of a kind of NIC, with its software, for the pieces into which a collective library cuts its data: a
 /// message of m bytes takes `message_time` beside m ÷ (payload bandwidth · `efficiency`).
 struct CardMessages {
   double efficiency = 0.0;  ///< of the payload bandwidth, endless messages; 0: the calibration's general figure
@@ -106,7 +106,7 @@ struct Network {
   Fabric fabric = {};
   std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
   Sharing sharing = {};
-  /// What is left of `efficiency` in a cluster of so many nodes, as measured: the key `scaling`.
+  /// Factor on `efficiency` in a cluster of so many nodes, as measured: the key `scaling`.
   std::map<int, double> scaling = {};
 
   /// Between two numbers of nodes a straight line over their logarithms; 1 on one node, beyond the last as there.
@@ -127,10 +127,10 @@ struct Node {
   std::vector<NodeVertex> vertices;  ///< the GPUs first, gpu0 … gpu(gpus-1), then the rest
   std::vector<NodeLink> links;
   std::vector<int> nic_attachment;  ///< vertices that cards hang on, evenly spread: card i of n at [i·size/n]
-  LinkType nic_attachment_link;     ///< how a card is attached (PCIe)
+  LinkType nic_attachment_link;     ///< attachment of a NIC (PCIe)
   Network network;
   Storage storage;
-  std::optional<NcclVersion> nccl = std::nullopt;  ///< where the machine decides it: textbook machines have none
+  std::optional<NcclVersion> nccl = std::nullopt;  ///< if the machine decides it: textbook machines have none
   SharedVector<Constant> constants;
   std::vector<std::string> assumed = {};  ///< warnings: what the author of the file assumed
   bool operator==(const Node&) const = default;
@@ -140,11 +140,11 @@ struct Node {
 /// fabric.
 struct Fault {
   int node = -1;     ///< -1: a link of the fabric
-  int gpu = -1;      ///< of the node; `share` is what is left of its speed, whatever it does
+  int gpu = -1;      ///< of the node; `share` is its remaining speed, for all work
   int card = -1;     ///< of the node; both directions
   std::string link;  ///< by name: "gpu2>plx1" one direction, "gpu2-plx1" both; empty for a card
   bool failed = false;
-  double share = 1.0;                                     ///< what is left of the bandwidth, and
+  double share = 1.0;                                     ///< remaining share of the bandwidth, and
   BytesPerSecond bandwidth = BytesPerSecond::infinity();  ///< at most this much (as links of its kind are stated)
 
   [[nodiscard]] bool concerns(const std::string& link_name) const;
@@ -159,7 +159,7 @@ struct Jitter {
   double node = 0.0, rack = 0.0;
   int nodes_per_rack = 1;
   double throttled = 0.0;        ///< share of the time in which a GPU is throttled, for minutes: through whole steps
-  double throttled_speed = 1.0;  ///< what is left of its speed then
+  double throttled_speed = 1.0;  ///< remaining share of its speed then
   int seed = 1;
   bool operator==(const Jitter&) const = default;
 };
@@ -185,13 +185,13 @@ struct Cluster {
   int nodes = 1;
   int gpus_per_node = 0;
   Network network;
-  /// Where nodes are of several kinds: all of them, by number. `node`, `gpus_per_node` and `network` are then those of
+  /// With nodes of several kinds: all of them, by number. `node`, `gpus_per_node` and `network` are then those of
   /// the first group. Empty where all nodes are alike.
   std::vector<NodeGroup> groups = {};
   std::vector<Fault> faults = {};
   std::optional<Jitter> jitter = std::nullopt;
   std::optional<double> usd_per_gpu_hour = std::nullopt;
-  std::vector<Constant> price_constants = {};  ///< where the price is the catalogue's
+  std::vector<Constant> price_constants = {};  ///< if the price is the catalogue's
   std::optional<Failures> failures = std::nullopt;
   std::optional<Energy> energy = std::nullopt;
   NcclVersion nccl = {};

@@ -21,7 +21,7 @@ struct CacheLevel {
   BytesPerSecond shared_read{};  ///< all cores of one instance together; zero: as many times `read`
   bool hashed = false;           ///< the set is a hash of the whole address: strides and pages do not matter
   bool victim = false;           ///< holds what falls out of the level above, in addition to it
-  /// Where other virtual machines of the processor fill the cache as well: how long it keeps a line that is not asked
+  /// With a cache that other virtual machines of the processor fill as well: the time it keeps a line that is not asked
   /// for (the "characteristic time" of Che, Tung and Wang). Zero: this machine has the cache for itself.
   Seconds residence{};
   bool operator==(const CacheLevel&) const = default;
@@ -44,7 +44,7 @@ struct MemoryHierarchy {
   Tlb tlb;
   Bytes line{64.0};
   Bytes small_page{4096.0}, huge_page{2097152.0};
-  Bytes fetch{64.0};  ///< what a miss of the caches of a core brings: a pair of lines where a prefetcher completes it
+  Bytes fetch{64.0};           ///< fetched by a miss of a core's caches: a pair of lines if a prefetcher completes it
   int line_fill_buffers = 10;  ///< misses of loads that a core has in flight
   int prefetched_lines = 10;   ///< lines that a core has in flight from memory when a prefetcher runs ahead
   Bytes prefetch_stride{0.0};  ///< the longest stride that a prefetcher follows

@@ -108,7 +108,7 @@ class FatTreeRoutes final : public FabricRoutes {
   void note_failed() override {
     for (LinkId link = 0; link < links(); ++link) any_failed_ = any_failed_ || !carries(bandwidth(link));
   }
-  /// Where nodes differ, cables upward are as many as the nodes below need; places that no node has taken are for such
+  /// If nodes differ, cables upward are as many as the nodes below need; places that no node has taken are for such
   /// as the last one.
   void fit_to_nodes(const Cluster& cluster) {
     std::vector<BytesPerSecond> of_leaf(at_index(leaves_)), of_pod(at_index(pods_));

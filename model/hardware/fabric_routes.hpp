@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// Where a card meets the fabric.
+/// The port of a NIC at the fabric.
 struct FabricPort {
   int node = 0;
   int card = 0;
@@ -44,8 +44,8 @@ class FabricRoutes {
   }
   /// Whether most_rate() is below a card's bandwidth for some pair.
   [[nodiscard]] virtual bool limits_connections() const { return false; }
-  /// How much of the link the fault concerns: 0 nothing, 1/8 one of its eight cables, 8 where the link is one of eight
-  /// that the fault names together.
+  /// The share of the link that the fault concerns: 0 nothing, 1/8 one of its eight cables, 8 where the link is one of
+  /// eight that the fault names together.
   [[nodiscard]] virtual double share_of(const Fault& fault, LinkId link) const {
     return fault.concerns(link_name(link)) ? 1.0 : 0.0;
   }
@@ -71,7 +71,7 @@ std::unique_ptr<FabricRoutes> make_fabric_routes(const Cluster& cluster, RouteDr
 /// Whether chance chooses routes, so that draws of them differ.
 bool draws_routes(const Cluster& cluster);
 
-// What the shapes' checks share.
+// Shared by the checks of all shapes.
 /// More links than this are no machine, and their ids would overflow.
 constexpr std::int64_t most_links = 200'000'000;
 /// A problem of a key of the fabric.

@@ -1,4 +1,4 @@
-// How often parts of a cluster fail.
+// Failure rates of the parts of a cluster.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// What fails, and what is counted: GPUs; machines, with all in them that has no name here; NICs; cables, one
+/// Failing parts, and their units: GPUs; machines, with all in them that has no name here; NICs; cables, one
 /// a card; switches of the fabric's edge; machines' software. The first four take a machine out of the job until it is
 /// repaired; a switch stops all until it is replaced; software is started again where it was.
 enum class FailingPart { gpu, node, nic, link, fabric_switch, software };
@@ -30,7 +30,7 @@ struct Failures {
   /// A GPU that becomes slow and is still there: all wait for it until somebody notices and the machine is replaced.
   struct Stragglers {
     Seconds mtbf;        ///< of one GPU
-    double speed = 1.0;  ///< what is left
+    double speed = 1.0;  ///< remaining share
     Seconds noticed;     ///< after this time
     bool operator==(const Stragglers&) const = default;
   };
@@ -42,7 +42,7 @@ struct Failures {
     never.fill(Seconds::infinity());
     return never;
   }();
-  std::optional<int> switches;  ///< where their number is stated
+  std::optional<int> switches;  ///< their number, if stated
   std::optional<Stragglers> stragglers;
   int seed = 1;
   std::vector<Constant> constants;

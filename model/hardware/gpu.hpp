@@ -14,8 +14,8 @@
 
 namespace foretrain {
 
-/// What an eager framework reaches on one core. Memory rates are those of its Gpu: `l2_cache` is the thread's last
-/// cache, `l2_bandwidth` the rate of plain loops within it, and `memory_bandwidth` that beyond it.
+/// Rates that an eager framework reaches on one core. Memory rates are those of its Gpu: `l2_cache` is the thread's
+/// last cache, `l2_bandwidth` the rate of plain loops within it, and `memory_bandwidth` that beyond it.
 struct Processor {
   double share = 1.0;           ///< of the core's time that the rank gets; the rest it stands still
   double spread = 0.0;          ///< standard deviation of such cores' speeds at a moment, over the mean
@@ -33,11 +33,11 @@ struct Processor {
   BytesPerSecond random_rate;          ///< dropout, a random number for each element
   BytesPerSecond conversion_rate;      ///< fp32 to two bytes, divided there by the number of ranks
   BytesPerSecond fresh_rate;           ///< results for which the C library asks the system every time
-  BytesPerSecond transfer_rate;        ///< what the core sends or receives through TCP when it does nothing else
+  BytesPerSecond transfer_rate;        ///< TCP bandwidth of an otherwise idle core
   Seconds message;                     ///< of the core's time for each message that Gloo sends or receives
   Seconds wake;                        ///< until a core that waits for a message notices that it has come
   Seconds after_wait;                  ///< by which a core that has waited computes longer: its caches are cold
-  Seconds all_reduce;                  ///< what one of Gloo's collectives takes beside its bytes and messages
+  Seconds all_reduce;                  ///< of one Gloo collective beside its bytes and messages
   BytesPerSecond sum_rate;             ///< of what it sends: received, added up and copied while no card is busy
   BytesPerSecond narrow_sum_rate;      ///< the same of numbers of two bytes
   Bytes process;                       ///< memory of the framework's process without tensors
@@ -63,10 +63,10 @@ struct Gpu {
   int copy_engines = 2;
   std::string slot;    ///< the widest PCIe link of its connector, e.g. "pcie4-x16"; of superchips their link to the CPU
   std::string nvlink;  ///< its kind of links to other GPUs, "nvlink3"; empty where it has none
-  int nvlinks = 0;     ///< how many of them it has
+  int nvlinks = 0;     ///< their number
   bool bridged = false;                               ///< they join two cards by a bridge, not the GPUs of a board
   bool peer_access = true;                            ///< over PCIe, by the vendor's driver
-  std::optional<Processor> processor = std::nullopt;  ///< where it is no GPU but a processor that trains
+  std::optional<Processor> processor = std::nullopt;  ///< for processors that train
   SharedVector<Constant> constants;                   ///< every figure above with its source
 
   /// Number of a rate in the notes of reads (model/base/reads.hpp).

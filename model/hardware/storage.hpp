@@ -24,9 +24,9 @@ struct Storage {
   Seconds read_latency;    ///< of one small uncontended request; disk: the controller's overhead
   Seconds write_latency;   ///< the same for writes
   int queue_depth = 1024;  ///< requests that it takes at once: 32 with SATA, thousands with NVMe
-  /// What one request at a time is read with, where that is less than `read_bandwidth` (a connection to a server).
+  /// Rate of one request at a time, where that is less than `read_bandwidth` (a connection to a server).
   BytesPerSecond stream_bandwidth = BytesPerSecond::infinity();
-  /// How far the kernel reads ahead of a process that reads on and on.
+  /// Read-ahead of the kernel for a process that reads sequentially.
   Bytes read_ahead = Bytes(131072.0);
 
   // Disks.
@@ -44,7 +44,7 @@ struct Storage {
   /// Whether machines reach it by the cards that training uses, or by others.
   enum class Network { shared, separate } network = Network::shared;
 
-  /// Where it is no node's, whose constants would hold them: its figures with their sources.
+  /// Values with their sources, unless it belongs to a node, whose constants hold them.
   std::vector<Constant> constants;
 
   [[nodiscard]] bool exists() const { return read_bandwidth.value() > 0.0; }

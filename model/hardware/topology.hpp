@@ -4,7 +4,7 @@
 // all nodes of its kind. A route between nodes is: source GPU → its nearest NIC → fabric → nearest card →
 // destination GPU. Every physical link is two directed links (one for a half-duplex link), so that full duplex needs no
 // special case. GPUs talk over NVLink where a direct link or an NVSwitch joins them, else over PCIe and the sockets.
-// Where the node has no peer-to-peer access, through the memory of the source's socket. Each socket's memory is a link
+// Without peer-to-peer access they talk through the memory of the source's socket. Each socket's memory is a link
 // of its own, shared by reads and writes. Each card has one link to the fabric and one from it (line rate ×
 // efficiency); with oversubscription o > 1 the node has one more of each: cards × bandwidth ÷ o. Behind the cards lies
 // the fabric (fabric.hpp); a single switch does not block. Nodes with faults have routes of their own over the same
@@ -26,7 +26,7 @@
 
 namespace foretrain {
 
-/// What a topology holds, for its own functions: tables of the nodes' kinds, and the fabric. All nodes of a group have
+/// Contents of a topology, for its own functions: tables of the nodes' kinds, and the fabric. All nodes of a group have
 /// the same ones, but those with faults have their own; links are numbered node by node.
 struct TopologyTables {
   /// Nodes of one kind.
@@ -240,8 +240,8 @@ class Topology {
   [[nodiscard]] EndpointId host_of_server(EndpointId endpoint) const {
     return endpoint >= gpus() + hosts() ? endpoint - hosts() : endpoint;
   }
-  /// What lies behind the fabric and belongs to no node: a server of files. Data to and from it crosses the half of a
-  /// route that is in the node, by the card whose turn `number` is.
+  /// An endpoint behind the fabric that belongs to no node: a server of files. Data to and from it crosses the half of
+  /// a route that is in the node, by the card whose turn `number` is.
   [[nodiscard]] EndpointId outside(int number) const { return gpus() + 2 * hosts() + number; }
   /// Memory traffic that the cores of a server's socket can cause: the memory's bandwidth, or what the cores reach.
   [[nodiscard]] BytesPerSecond summing_traffic_rate() const { return tables_->groups.front().plain.summing_traffic; }

@@ -1,4 +1,4 @@
-// What a protocol adds to a message: headers in every packet, and limits to what one connection carries.
+// The overhead that a protocol adds to a message: headers in every packet, and limits to what one connection carries.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace foretrain {
 /// One thing that is wrong with a node or a network.
 struct HardwareProblem {
   std::string key;   ///< dotted, below what was checked: "wiring", "mtu", "network.fabric.dimensions", "faults[0].card"
-  std::string text;  ///< what is wrong, naming parts and values
-  std::string expected;  ///< what would be right; of a node nothing
+  std::string text;  ///< the problem, with parts and values
+  std::string expected;  ///< the remedy; empty for a node
 };
 
 enum class Protocol { udp, tcp, roce, infiniband };
@@ -30,10 +30,10 @@ struct Transport {
   /// largest payload of a packet, as their specification counts.
   Bytes mtu = Bytes(1500.0);
   LinkLayer link_layer = LinkLayer::ethernet;
-  Bytes message = Bytes::infinity();  ///< what the application hands over at a time; each begins a packet of its own
-  Bytes window = Bytes::infinity();   ///< TCP: the most that a connection has under way
-  double loss = 0.0;                  ///< TCP: share of packets lost on the way
-  int streams = 1;                    ///< TCP: connections side by side between two endpoints
+  Bytes message = Bytes::infinity();                       ///< application message; each begins a new packet
+  Bytes window = Bytes::infinity();                        ///< TCP: the most that a connection has under way
+  double loss = 0.0;                                       ///< TCP: share of packets lost on the way
+  int streams = 1;                                         ///< TCP: connections side by side between two endpoints
   BytesPerSecond flow_limit = BytesPerSecond::infinity();  ///< TCP: the most that the network lets one connection carry
   bool operator==(const Transport&) const = default;
 };

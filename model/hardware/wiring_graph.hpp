@@ -18,7 +18,7 @@ struct Wire {
   bool nvlink = false;
 };
 
-/// How far: fewer hops win; among equals the path whose narrowest wire is wider.
+/// Length of a path: fewer hops win; among equals the path whose narrowest wire is wider.
 struct PathCost {
   int hops = 0;
   BytesPerSecond narrowest = BytesPerSecond::infinity();

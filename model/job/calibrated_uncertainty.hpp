@@ -1,4 +1,4 @@
-// How far a prediction may be off, from how well a machine's own measurements determine the constants it depends on.
+// Uncertainty of a prediction, from the accuracy with which a machine's measurements determine its constants.
 #pragma once
 
 #include <string_view>

@@ -71,7 +71,7 @@ std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recip
     return job_of_kind(scenario, fidelity, recipes, inside);
   } catch (const ImpossiblePlan& error) {
     std::vector<std::string> keys{error.key()};
-    // Where the hardware or a schedule cannot do it, the scenario's synchronisation asked for it.
+    // If the hardware or a schedule cannot do it, the scenario's synchronisation asked for it.
     if (error.key().empty()) {
       keys = {"workload.collective.algorithm", "plan.sync.algorithm", "workload.collective", "plan.sync"};
     }

@@ -29,8 +29,8 @@ class Job {
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   /// A step takes so many times as long while a checkpoint is written over the cards that training uses.
   virtual void set_writing(double /*longer*/) {}
-  /// What an execution of graph() says. `execute` runs what depends on its times: the input pipeline of a training
-  /// step, which waits for the step.
+  /// The result of an execution of graph(). `execute` runs the parts that depend on its times: the input pipeline of a
+  /// training step, which waits for the step.
   [[nodiscard]] virtual Result read(const Execution& execution, const Executor& execute) const = 0;
 
  protected:
@@ -64,7 +64,7 @@ Result result_of(const Job& job, const Executor& execute, Detail detail = Detail
 /// the job.
 void finish(const Scenario& scenario, Detail detail, Result& result);
 
-/// What was predicted, in words: the scenario's resolved settings, and which of them it does not say itself.
+/// The scenario's resolved settings in words, with those marked that are defaults.
 std::vector<Setting> settings_of(const Scenario& scenario);
 
 /// The scenario's constants and figures that concern its work, without numbers that were not read since the innermost

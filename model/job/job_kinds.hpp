@@ -14,7 +14,7 @@ namespace foretrain {
 
 /// A training step whose gradients are synchronised by collectives (job_train.cpp).
 std::unique_ptr<Job> make_train_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes, InsideLayers inside);
-/// What an estimate's step takes where the graph of such a step alone says it; nothing where it does not: with a
+/// Time of an estimate's step if the graph of such a step alone determines it; else nothing: with a
 /// loader, checkpoints, drawn routes, jitter or a divided batch.
 std::optional<Seconds> time_of_graph(const Scenario& scenario);
 /// Fills in a TrainResult, whichever way the gradients went: the step, its parts and its communication as found in an

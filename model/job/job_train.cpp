@@ -130,7 +130,7 @@ class TrainJob final : public Job {
   }
 
  private:
-  /// Where a simulation has many flows, some forty of them are estimates, against that of the step without chance.
+  /// If a simulation has many flows, some forty of them are estimates, against that of the step without chance.
   [[nodiscard]] std::vector<Seconds> draw_steps(const Jitter& jitter, Seconds step, const Executor& execute) const {
     if (flows_of(graph()) <= many_flows) return steps_with_jitter(step_, jitter, topology_, execute);
     const auto estimate = [](const TaskGraph& graph) { return run(graph); };

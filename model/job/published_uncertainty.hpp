@@ -1,4 +1,4 @@
-// How far a prediction may be off that depends on published constants alone.
+// Uncertainty of a prediction that depends on published constants alone.
 #pragma once
 
 #include "model/result.hpp"
@@ -15,7 +15,7 @@ void set_published_uncertainty(const Scenario& scenario, Result& result);
 /// Whether a training step of the GPU's generation is among the shipped measurements; of a processor it always is.
 bool has_measured_step(const Gpu& gpu);
 
-/// How often the nodes double, or halve, from those that a stack was learned on to so many.
+/// Number of doublings, or halvings, from the nodes that a stack was learned on to so many.
 double doublings_beyond(const LearnedRange& learned, int nodes);
 
 /// Of a step of a learned stack: what runs left out lay within when it was learned. Wider by half for each doubling

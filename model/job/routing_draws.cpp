@@ -19,7 +19,7 @@ std::string rule_of(const Fabric& fabric) {
                                                        : std::string(name(DragonflyRouting::valiant));
 }
 
-/// What the job's time is where its graph takes so long. Servers are read off iterations of which the graph has many;
+/// The job's time if its graph takes so long. Servers are read off iterations of which the graph has many;
 /// every other result is its graph, and what stays the same beside it.
 Seconds time_of(const Result& result, Seconds makespan, Seconds median) {
   if (result.train() != nullptr && result.train()->parameter_server) return result.time() * (makespan / median);

@@ -75,7 +75,7 @@ void add_network(const Cluster& cluster, SettingList& list) {
   for (const NodeGroup& group : cluster.groups) add(group.node, cluster.nodes, group.network);
 }
 
-/// Where several paths lead between two NICs.
+/// For fabrics with several paths between two NICs.
 void add_routing(const Cluster& cluster, SettingList& list) {
   const auto add = [&](std::string ways, auto stated, std::string_view word) {
     list.begin("Fabric");

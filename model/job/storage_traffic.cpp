@@ -29,7 +29,7 @@ const TrainWorkload* training_on_several_nodes(const Scenario& scenario) {
   return train != nullptr && nodes_of(scenario.plan, scenario.cluster).size() > 1 ? train : nullptr;
 }
 
-/// What passes on each machine by the cards of each GPU, where `rate` is the machine's. `flow`: from the memory next to
+/// Traffic on each machine by the NICs of each GPU, where `rate` is the machine's. `flow`: from the memory next to
 /// a GPU, by the machine's place among those used and the GPU's on it.
 template <typename FlowOf>
 std::vector<BackgroundFlow> on_each_machine(const Scenario& scenario, BytesPerSecond rate, const FlowOf& flow_of) {
@@ -89,7 +89,7 @@ std::optional<Scenario> with_loader_traffic(const Scenario& scenario, const Pred
   return beside;
 }
 
-/// How much longer a step takes while a checkpoint is on its way over those cards: each machine's part at the rate at
+/// Factor on a step while a checkpoint is on its way over those NICs: each machine's part at the rate at
 /// which it is written, to a server or into the next machine's memory. 1 where it takes another way, or training waits.
 double longer_beside_write(const Scenario& scenario, const Predict& predict) {
   const TrainWorkload* train = training_on_several_nodes(scenario);

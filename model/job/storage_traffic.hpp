@@ -1,4 +1,4 @@
-// What training reads and writes over the NICs that it trains with: samples from a server of files,
+// Storage traffic over the NICs that training uses: samples from a server of files,
 // checkpoints to one or into other machines' memory.
 #pragma once
 

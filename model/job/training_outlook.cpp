@@ -100,7 +100,7 @@ Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const C
   add_interruptions(nodes, scenario, life.interruptions, [&](FailingPart part, Interruption& failure) {
     failure.restart = processes + state;
     if (failure.takes_machine) failure.restart += cost.fetch;
-    // Where any number of machines waits, those behind another switch take over.
+    // With any number of spare machines, those behind another switch take over.
     if (part == FailingPart::fabric_switch && recovery.spares) failure.restart += recovery.repair;
   });
   add_stragglers(scenario, train, cost.copy_time + cost.write + processes + state + cost.fetch, life);

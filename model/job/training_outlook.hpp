@@ -12,12 +12,12 @@
 
 namespace foretrain {
 
-/// What a training by collectives meets: any failure stops all, and what was done since the last checkpoint is lost.
+/// Failures with collectives: any failure stops all, and what was done since the last checkpoint is lost.
 /// `step`: that of TrainResult, with and without a checkpoint.
 Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const CheckpointCost& cost,
                      const CheckpointedStep& checkpointed);
 
-/// What a training by parameter servers meets. A worker has no state: without it synchronous training waits, and others
+/// Failures with parameter servers. A worker has no state: without it synchronous training waits, and others
 /// go on with a worker less until there is another one. All workers need a server's keys. They wait for the server that
 /// holds the same keys (replicated; each update is then sent on once more before workers have it: Li et al., "Scaling
 /// distributed machine learning with the parameter server", OSDI 2014, section 4.3), or until the keys are read from
@@ -25,7 +25,7 @@ Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const C
 Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const ParameterStore& store,
                      const ParameterStore::Bounds& bounds, Bytes state);
 
-/// How often to save is best: of `life`, by simulation.
+/// The best checkpoint interval of `life`, by simulation.
 IntervalSearch search_interval(const Scenario& scenario, const Lifetime& life);
 
 /// Fills TrainResult::goodput, and lets time to train and cost include it. `intervals`: where there are checkpoints.

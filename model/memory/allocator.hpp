@@ -1,4 +1,4 @@
-// How a framework's caching allocator asks the driver for memory, after PyTorch's (c10/cuda/CUDACachingAllocator.cpp).
+// Segments that a framework's caching allocator requests, after PyTorch's (c10/cuda/CUDACachingAllocator.cpp).
 #pragma once
 
 #include <vector>

@@ -119,7 +119,7 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
     auto [parts, activations_on_host] = peak_of(memory, StageOrder(train, plan, stage));
     const auto [capacity, node] = smallest_gpu(scenario, stage);
     Bytes on_host = memory.host() + (plan.offload.activations ? activations_on_host : Bytes(0.0));
-    if (is_paged(train.optimizer)) {  // what finds no room
+    if (is_paged(train.optimizer)) {  // the part that does not fit
       Bytes& states = parts[MemoryPart::optimizer];
       const Bytes moved = std::clamp(parts.total() - capacity * (1.0 - plan.headroom), Bytes(0.0), states);
       states -= moved;

@@ -1,4 +1,4 @@
-// What a training step needs of one GPU's memory.
+// The memory that a training step needs on one GPU.
 #pragma once
 
 #include "model/memory/memory_parts.hpp"

@@ -1,4 +1,4 @@
-// What a GPU's memory is taken by, and a step's moments as lists of it.
+// Parts of a GPU's memory, and a step's moments as lists of them.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@ enum class MemoryPart {
   weights,
   gradients,
   optimizer,      ///< states and fp32 master weights
-  activations,    ///< what layers keep for the backward pass, of all micro-batches in flight
-  recomputed,     ///< what one layer's recomputation brings back
-  temporaries,    ///< what the layer that runs needs, attention's workspace and activations' gradients among them
+  activations,    ///< kept by layers for the backward pass, of all micro-batches in flight
+  recomputed,     ///< of one layer's recomputation
+  temporaries,    ///< of the running layer, with attention's workspace and activations' gradients
   loss,           ///< logits, their fp32 copies and gradients
   gathered,       ///< weights of layers that are sharded over the replicas, or in host memory, while they are used
   communication,  ///< buckets, buffers of gathers and scatters, gradients that are not scattered yet
@@ -40,8 +40,8 @@ struct MemoryFootprint {
   Bytes weights, gradients, optimizer, activations, workspace;
   Bytes capacity;
   int node = 0;                         ///< that has such a GPU
-  Bytes logged = {};                    ///< what the trainer says of the first rank; none: it says the total
-  Bytes host = {}, host_capacity = {};  ///< what is offloaded by all GPUs of a node, and the node's memory
+  Bytes logged = {};                    ///< as the framework logs for the first rank; none: the total
+  Bytes host = {}, host_capacity = {};  ///< offloaded by all GPUs of a node, and the node's memory
   double headroom = 0.0;                ///< share of the capacity that stays free (Plan::headroom)
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + workspace; }
   [[nodiscard]] bool fits_gpu() const { return total() <= capacity * (1.0 - headroom); }

@@ -1,4 +1,4 @@
-// What makes a training fit into its GPUs' memory, and how much more would.
+// Changes that make a training fit into its GPUs' memory, and the largest micro-batch that fits.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What tensor ranks have freed and the allocator cannot give away yet.
+// Buffers that tensor ranks have freed and the allocator cannot reuse yet.
 #pragma once
 
 #include "model/scenario/scenario.hpp"

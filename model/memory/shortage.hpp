@@ -1,9 +1,9 @@
-// What a plan costs that may need more memory than its GPUs have.
+// The cost of a plan that may need more memory than its GPUs have.
 #pragma once
 
 namespace foretrain {
 
-/// How many times as long a step takes that is short of memory, if it runs at all. The allocator gives all free blocks
+/// Slowdown of a step that is short of memory, if it runs at all. The allocator gives all free blocks
 /// back and asks for them again (PyTorch's cudaMalloc retries). 2.7 to 8.1 of the twelve such rows of
 /// cases_nanotron_h100.csv, four in the middle.
 inline constexpr double shortage_slowdown = 4.0;
@@ -12,7 +12,7 @@ inline constexpr double shortage_slowdown = 4.0;
 /// are off by a standard deviation of `spread` (of the logarithm).
 double chance_of_shortage(double filled, double spread);
 
-/// What is to be expected of a step over its prediction that is short of memory with this chance.
+/// Expected slowdown of a step that is short of memory with this probability.
 inline double expected_slowdown(double chance) { return 1.0 + (shortage_slowdown - 1.0) * chance; }
 
 /// The standard deviation of errors, as logarithms, of which nine of ten are no greater than this share.

@@ -22,15 +22,15 @@ constexpr Bytes fp32 = bytes_per_element(Precision::fp32);
 /// where only a few are longer (1,024 to 4,096 with nearly the same error, rows as of trainer ddp's fragmentation).
 constexpr double usual_sample = 2048.0;
 
-/// What is alive beside the kept tensors while a layer's forward pass runs. Without recomputation all are kept; the
+/// Memory beside the kept tensors while a layer's forward pass runs. Without recomputation all are kept; the
 /// scores that attention throws away live at once, intermediates of a whole layer do not.
 Bytes forward_temporaries(const Layer& layer, Recompute recompute, Bytes dropped) {
   if (recompute == Recompute::none) return Bytes(0.0);
   return recompute == Recompute::selective ? dropped : std::min(layer.workspace, dropped);
 }
 
-/// What compression keeps from step to step (under ZeRO-3 a cast's error is that of the gradients before they are
-/// scattered), and what it sends and receives of a bucket while the gradients themselves are there as well.
+/// Memory that compression keeps from step to step (under ZeRO-3 a cast's error is that of the gradients before they
+/// are scattered), and what it sends and receives of a bucket while the gradients themselves are there as well.
 Bytes compression_needs(const Plan& plan, double parameters, const std::vector<WeightMatrix>& matrices) {
   const Compression& compression = plan.sync.compression;
   const int replicas = replicas_of(plan);
@@ -318,7 +318,7 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
   const bool in_place = servers_update(plan) || (!plan.sync.separate_bucket_buffers && !divides_gradients(plan));
   const bool sums = plan.data * plan.context > 1 || plan.schedule == PipelineSchedule::dualpipe;
   if (processor && has_servers(plan.sync.algorithm)) {
-    communication += all * 2.0;  // what is pushed and what is pulled
+    communication += all * 2.0;  // push and pull
   } else if (sums && plan.zero < 3 && !in_place) {
     communication += bucket;
   }

@@ -68,7 +68,7 @@ class StageMemory {
   void add_layers(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Chunks& chunks,
                   int position);
   void add_states(const Scenario& scenario, const TrainWorkload& train);
-  /// What the server on this GPU holds, where GPUs have servers: fp32 weights and states of its parameters, and the sum
+  /// The memory of the server on this GPU, if GPUs have servers: fp32 weights and states of its parameters, and the sum
   /// of their gradients.
   void add_server(const Plan& plan, const TrainWorkload& train);
   void add_buffers(const Scenario& scenario, const TrainWorkload& train);

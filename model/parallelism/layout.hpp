@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// How a training's model is laid out on the ranks of one replica.
+/// Layout of a training's model on the ranks of one replica.
 BuildOptions build_options(const TrainWorkload& train, const Plan& plan);
 
 /// The nodes that the plan uses and their GPUs, in the order of ranks.
@@ -115,7 +115,7 @@ class RankLayout {
 /// For each stage the nodes that hold some of its ranks, in the order of ranks; machines of servers hold none.
 std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& cluster);
 
-/// What a trainer's own code takes on the host for a block's pass: layer_dispatch, and p2p_dispatch_overhead for each
+/// Host time of a framework's own code for a block's pass: layer_dispatch, and p2p_dispatch_overhead for each
 /// other tensor rank where stages lie on several nodes.
 Seconds framework_overhead(const Plan& plan, const Cluster& cluster, const TrainWorkload& train);
 

@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-/// Where the chunks of a model lie. Round robin: chunk k of the model on stage k % stages (arXiv 2104.04473, section
+/// Placement of a model's chunks. Round robin: chunk k of the model on stage k % stages (arXiv 2104.04473, section
 /// 2.2). ZB-V: two chunks a stage in the shape of a V, so that the last chunk is on the first stage. DualPipe: the
 /// model's chunks from the first stage to the last and once more from the last to the first, for micro-batches that
 /// enter there.
@@ -27,7 +27,7 @@ class ChunkPlacement {
   [[nodiscard]] int chunks() const { return chunks_; }
   /// The chunk's number in model order.
   [[nodiscard]] int position(int stage, int chunk) const;
-  /// Where a micro-batch goes after its forward pass there, and where it comes from; nothing at the model's ends.
+  /// Places of a micro-batch's forward pass after and before this one; nothing at the model's ends.
   [[nodiscard]] std::optional<Place> next(int stage, int chunk) const { return at(position(stage, chunk) + 1, chunk); }
   [[nodiscard]] std::optional<Place> previous(int stage, int chunk) const {
     return at(position(stage, chunk) - 1, chunk);

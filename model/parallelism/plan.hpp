@@ -1,4 +1,4 @@
-// How a training is spread over the GPUs of a cluster, and how its gradients are synchronised.
+// The parallel plan of a training, with the synchronisation of its gradients.
 #pragma once
 
 #include <algorithm>
@@ -30,12 +30,12 @@ struct Sync {
   ServerPlacement placement = ServerPlacement::cpu;
   enum class Consistency { synchronous, asynchronous, bounded } consistency = Consistency::synchronous;
   int staleness = 0;  ///< bounded(k)
-  /// How many steps the fastest worker may lead the slowest by; a greater bound is not reached in what is simulated.
+  /// Largest lead of the fastest worker over the slowest, in steps; no simulation reaches a greater bound.
   static constexpr int most_lead = 32;
   [[nodiscard]] bool waits_for_slowest() const {
     return consistency == Consistency::synchronous || (consistency == Consistency::bounded && staleness <= most_lead);
   }
-  enum class Assignment { balanced, hashed } assignment = Assignment::balanced;  ///< how keys are dealt out to servers
+  enum class Assignment { balanced, hashed } assignment = Assignment::balanced;  ///< distribution of keys over servers
   Bytes split = Bytes(4e6);  ///< keys above this size are cut into pieces
   enum class Priority { arrival, first_layer } priority = Priority::arrival;
   bool barrier = false;       ///< no weight is pulled before all of the step's gradients are applied
@@ -53,14 +53,14 @@ struct Sync {
   bool overlap = true;
   bool sync_each_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
   bool separate_bucket_buffers = false;  ///< gradients are copied into buckets, which have memory of their own
-  /// What adds a micro-batch's gradients to those before it. fused: the products that make them; added: a kernel a
-  /// tensor; clipped: the same, behind a norm and a clipping of each micro-batch's own.
+  /// Kernels that add a micro-batch's gradients to those before it. fused: the products that make them; added: a kernel
+  /// a tensor; clipped: the same, behind a norm and a clipping of each micro-batch's own.
   enum class Accumulation { fused, added, clipped } accumulation = Accumulation::fused;
   bool fp32_accumulation = false;  ///< micro-batches add up beside the gradients of a pass, which stay
   Precision gradient_precision = Precision::fp32;
-  /// What ZeRO gathers and workers pull weights in; else what they are kept in (bf16 in trainings that cast operands).
+  /// Format of ZeRO's gathers and workers' pulls; default: that of the weights (bf16 in trainings that cast operands).
   std::optional<Precision> parameter_precision = std::nullopt;
-  /// How updated weights of ZeRO-1 and 2 come back. All-gathers: one for each of the gradients' buckets
+  /// Gathering of updated weights under ZeRO-1 and 2. All-gathers: one for each of the gradients' buckets
   /// (Megatron-Core), or one (DeepSpeed). Broadcasts, where whole tensors have an owner that updates them: one by each
   /// owner (InternEvo), or one of each tensor (PyTorch's ZeroRedundancyOptimizer).
   enum class Gather { buckets, whole, owners, tensors } gather = Gather::buckets;
@@ -83,7 +83,7 @@ constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_bac
   return "1f1b";
 }
 
-/// What a stage does while its activations, or their gradients, are on their way to the next one (key
+/// Behaviour of a stage while its activations, or their gradients, travel to the next one (key
 /// plan.pipeline_messages). It goes on with its next pass, or waits for their arrival.
 enum class PipelineMessages { asynchronous, blocking };
 
@@ -94,18 +94,18 @@ enum class ParallelDimension { tensor, context, expert, data, pipeline };
 /// their GPUs, or so that all replicas finish their passes together.
 enum class BatchSplit { equal, proportional, best };
 
-/// How ZeRO-1 sums gradients (key by of plan.zero): each rank is sent its part, or all of them as without ZeRO.
+/// Gradient reduction under ZeRO-1 (key by of plan.zero): each rank is sent its part, or all of them as without ZeRO.
 enum class ZeroBy { scatter, all_reduce };
-/// What ZeRO-2 does with gradients (key gradients of plan.zero). Each micro-batch's are scattered, and a rank adds up
+/// Gradients under ZeRO-2 (key gradients of plan.zero). Each micro-batch's are scattered, and a rank adds up
 /// its part alone; or all are kept whole until the last one, which is ZeRO-1's memory and traffic.
 enum class ZeroGradients { scattered, kept };
 
 struct Plan {
-  /// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
+  /// State that is kept in host memory between its uses (key plan.offload: a word or a list of them).
   struct Offload {
     bool optimizer = false;    ///< states and master weights; the host's cores do the update
     bool parameters = false;   ///< weights; copied to the GPU layer by layer, in each pass
-    bool activations = false;  ///< what layers keep for the backward pass
+    bool activations = false;  ///< kept by layers for the backward pass
     [[nodiscard]] bool any() const { return optimizer || parameters || activations; }
   };
 
@@ -128,7 +128,7 @@ struct Plan {
   std::array<ParallelDimension, 5> order = {ParallelDimension::tensor, ParallelDimension::context,
                                             ParallelDimension::expert, ParallelDimension::data,
                                             ParallelDimension::pipeline};
-  std::optional<BatchSplit> split;  ///< where it is stated
+  std::optional<BatchSplit> split;  ///< if stated
   bool balance_by_speed = false;    ///< stages hold layers by the speed of their GPUs (key stage_layers: by_speed)
   std::vector<int> stage_layers;    ///< by stage, where it is stated or follows from their speed; empty: as many each
   std::vector<int> placement;       ///< nodes in the order of ranks; empty: all of the cluster's, as they are numbered
@@ -139,7 +139,7 @@ struct Plan {
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
   Offload offload;
   bool pinned_offload = true;     ///< host memory of weights, gradients and states is pinned (key pinned_offload)
-  bool offload_to_disks = false;  ///< what is offloaded lies on the machine's disks, not in its memory (key offload_to)
+  bool offload_to_disks = false;  ///< offloaded state is on the machine's disks, not in its memory (key offload_to)
   int host_threads = 0;           ///< of each process, for updates on the host; 0: cores are divided among processes
   /// Parameters of a shard whose gradients are widened to fp32 for the update at a time; 0: they are updated as they
   /// are.
@@ -181,7 +181,7 @@ inline bool synchronises_every_micro_batch(const Plan& plan) {
   return plan.zero < 3 && (plan.sync.sync_each_micro_batch || divides_gradients(plan));
 }
 
-/// What one rank holds of a stage's `parameters` where ZeRO divides them; those in experts over fewer ranks, as expert
+/// One rank's share of a stage's `parameters` if ZeRO divides them; those in experts over fewer ranks, as expert
 /// parallelism has divided them already.
 inline double parameters_of_shard(const Plan& plan, double parameters, double in_experts) {
   const double shards = shards_of(plan);

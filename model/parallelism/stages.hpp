@@ -31,7 +31,7 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, const Plan& 
 /// Whether two stages hold equally many of the same layers in each chunk.
 bool same_layers(const std::vector<std::vector<LayerRun>>& chunks, const ChunkPlacement& placement, int a, int b);
 
-/// What a stage's devices take for each splittable layer, and for those that stand before and behind all of them.
+/// Times of a stage's devices for each splittable layer, and for the layers before and behind all of them.
 struct StageTimes {
   std::vector<Seconds> layers;
   Seconds before, behind;

@@ -32,7 +32,7 @@ std::vector<WorkerLane> usual_lanes(const ParameterStore& store);
 
 /// Results of parameter servers besides the step.
 struct ParameterServerResult {
-  /// How many updates of others were applied between a worker's pull of a key and its own push of it.
+  /// Number of updates of others that were applied between a worker's pull of a key and its own push of it.
   struct Staleness {
     double mean = 0.0, p50 = 0.0, p90 = 0.0, p99 = 0.0, max = 0.0;
   };
@@ -54,7 +54,7 @@ struct ServerGraph {
     std::optional<ParameterServerResult::Staleness> staleness;
   };
 
-  /// How much is simulated. The first iterations fill the pipeline of messages and do not count.
+  /// Number of simulated iterations. The first iterations fill the pipeline of messages and do not count.
   struct Iterations {
     int warm_up = 0;
     std::vector<int> of_worker;  ///< warm-up included; slower asynchronous workers do fewer in the same time

@@ -39,7 +39,7 @@ double done_at(const std::vector<Seconds>& ends, Seconds date) {
 /// The updates of a key group on a server: when, and how many until then.
 using Updates = std::map<Seconds, int>;
 
-/// How many were applied before a date, or at it.
+/// Number of updates that were applied before a date, or at it.
 int applied(const Updates& updates, Seconds date, bool before) {
   const auto next = before ? updates.lower_bound(date) : updates.upper_bound(date);
   return next == updates.begin() ? 0 : std::prev(next)->second;
@@ -63,7 +63,7 @@ std::optional<ParameterServerResult::Staleness> staleness_of(const ParameterStor
   for (const ServerGraph::Exchange& e : graph.exchanges) {
     const Seconds own = execution.finish[at_index(e.update)];
     if (e.pull < 0 || own < from || own > to) continue;
-    // What was applied until the server began to send is in the weights.
+    // Updates applied until the server began to send are in the weights.
     const Updates& dates = updates.at({e.group, e.server});
     const int others = applied(dates, own, true) - applied(dates, execution.start[at_index(e.pull)], false);
     // Each of the lane's other workers applies one update between a worker's pull and its own.

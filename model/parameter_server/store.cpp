@@ -80,7 +80,7 @@ void add_calls(const Scenario& scenario, const ParameterStore& store, double par
   calls.lock = std::max(calls.lock, push);
 }
 
-/// What a server takes to apply one update to `parameters` of its keys. It reads gradient, fp32 weight and states, and
+/// Time of a server to apply one update to `parameters` of its keys. It reads gradient, fp32 weight and states, and
 /// writes these and a 2-byte copy of the weight for the workers. A GPU also adds up there what its workers sent, in one
 /// pass over all (TensorFlow's AddN, MXNet's ElementwiseSum); on a host that is part of receiving it.
 Seconds update_time(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,

@@ -29,7 +29,7 @@ struct ParameterStore {
     Seconds push, pull;
   };
 
-  /// What remote calls over TCP take beside the network: a process copies and converts what it sends and receives.
+  /// Time of remote calls over TCP beside the network: a process copies and converts what it sends and receives.
   /// Calls of one connection, which joins a worker and a server, take turns; so do those that write one variable, each
   /// under the variable's lock. All else goes on side by side and shares the card alone. Source: TensorFlow, where the
   /// receiver asks for each tensor by a call (RecvTensor): one channel to a task unless num_channels_per_target says
@@ -90,11 +90,11 @@ struct ParameterStore {
   [[nodiscard]] ParameterStore with_fastest_workers(int iterations) const;
   /// The same where all others' pushes are done before the slow workers', and all computed as long as these.
   [[nodiscard]] ParameterStore with_slow_workers_last() const;
-  /// How much longer than usual a worker's passes take in an iteration.
+  /// Slowdown of a worker's passes in an iteration.
   [[nodiscard]] double factor(int worker, int iteration) const;
   /// The same, on average.
   [[nodiscard]] double mean_factor(int worker) const;
-  /// What workers push to one server, or pull from it, for a group; each GPU of a worker takes an equal share.
+  /// Flows from workers to one server (push), or back (pull), for a group; each GPU of a worker takes an equal share.
   [[nodiscard]] std::vector<Flow> messages(std::span<const int> of_workers, int group, int server, bool push) const;
 
   static constexpr int most_groups = 16;

@@ -26,7 +26,7 @@ double slowest_factor(const ParameterStore& store, int lead) {
   return (all_done.back() - all_done[warm_up - 1]) / counted;
 }
 
-/// How much longer unequal workers' passes make a step, see store_bounds().
+/// Factor by which unequal workers' passes lengthen a step, see store_bounds().
 double step_factor(const ParameterStore& store) {
   if (store.equal_workers()) return 1.0;
   if (store.consistency == Sync::Consistency::synchronous) return slowest_factor(store, 0);

@@ -9,10 +9,10 @@
 
 namespace foretrain {
 
-/// How long a scenario's step takes, by the means of the caller.
+/// Step time of a scenario, by the caller's executor.
 using StepTimeOf = std::function<Seconds(const Scenario&)>;
 
-/// What `auto` stands for, as for --set: the plan that is best of the `finalists` best by estimate. Throws
+/// Values of `auto`, as for --set: the plan that is best of the `finalists` best by estimate. Throws
 /// ScenarioError where no plan fits.
 std::vector<std::string> auto_overrides(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
                                         std::size_t finalists);

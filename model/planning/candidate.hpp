@@ -44,12 +44,12 @@ class Candidate {
   }
   /// Nothing where more than blocks say how long a step takes.
   [[nodiscard]] std::optional<StepEnds> ends();
-  /// What it needs at least, however gradients are synchronised; where weights, gradients and the optimizer's states
+  /// Lower bound of its memory for any synchronisation of gradients; if weights, gradients and the optimizer's states
   /// alone are too much, these.
   [[nodiscard]] MemoryFootprint least_memory();
   [[nodiscard]] bool states_fit();
   [[nodiscard]] MemoryFootprint memory() { return memory_footprint(scenario_, train(), model()); }
-  /// What the step's graph takes; nothing where `hopeless` says so of a bound by all blocks of the step.
+  /// Time of the step's graph; nothing if `hopeless` rejects a bound by all blocks of the step.
   [[nodiscard]] std::optional<Seconds> estimate(const std::function<bool(Seconds bound)>& hopeless);
 
  private:
@@ -74,7 +74,7 @@ class Candidate {
     ExecutionMode execution = ExecutionMode::eager;
     auto operator<=>(const Divided&) const = default;
   };
-  /// What decides what follows a step's passes: the point, and what a reader makes of what it leaves open.
+  /// Key of the part of a step behind its passes: the point, and the reader's values for the keys that it leaves open.
   struct Ending {
     PlanPoint point;
     Bytes bucket, first_bucket;

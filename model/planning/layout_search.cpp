@@ -168,7 +168,7 @@ class LayoutSearch {
     const PlanPoint& point = plans.front();
     plan_->take(point);
     PassTimes least = plan_->passes();
-    // Where servers may update, by keys, no rank has to.
+    // If servers may update, by keys, no rank has to.
     if (std::ranges::any_of(plans, &PlanPoint::pushes_keys)) least.updates.clear();
     bound = std::max(bound, plan_->bound(least));
     if (hopeless(bound)) return true;
@@ -230,7 +230,7 @@ class LayoutSearch {
   }
 
   void miss(const PlanPoint& point, Seconds bound, const MemoryFootprint& memory) {
-    if (!memory.fits_host()) return;  // what the GPU lacks is easier to see
+    if (!memory.fits_host()) return;  // a lack of GPU memory is easier to see
     result_.infeasible.push_back(
         {point, 0, objective_.value(bound, memory.total()), bound, memory.total(), memory.capacity});
     if (result_.infeasible.size() >= 64) keep_best(result_.infeasible, most_infeasible);

@@ -75,7 +75,7 @@ struct LayoutResult {
   std::vector<PlanCandidate> infeasible;  ///< promising by their bounds (`value`), but do not fit; the best first
 };
 
-/// How far a layout is looked into.
+/// Depth of a layout's evaluation.
 enum class LayoutEffort {
   outline,    ///< its kernels alone
   refine,     ///< until its most promising plan is one that fits, or cannot be among the best

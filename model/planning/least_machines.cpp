@@ -84,7 +84,7 @@ class LayoutFit {
 /// By accounts of memory alone, the most thrifty plans first.
 Fit fit_of(const PlanSpace& space) {
   Fit fit{.capacity = space.example().cluster.node.gpu.memory};
-  // What divides the model most is most likely to fit.
+  // Layouts that divide the model most are most likely to fit.
   std::vector<PlanPoint> layouts = space.layouts();
   std::ranges::stable_sort(layouts, {}, &PlanPoint::data);
   std::set<std::array<int, 4>> too_large;
@@ -105,7 +105,7 @@ Fit fit_on(const MachineCount& machines, const ScenarioOn& scenario_on, const Pl
   return possible([&] { return fit_of(PlanSpace(*document, "least machines", chosen)); }).value_or(Fit{});
 }
 
-/// How many GPUs hold what all together have to hold at least. One GPU alone leaves nothing to divide, so that its
+/// Number of GPUs that hold the least memory of all together. One GPU alone leaves nothing to divide, so that its
 /// plans may keep more bytes of a parameter than others would.
 std::int64_t least_gpus(const Fit& fit, const MachineCount& machines) {
   constexpr double of_others = 0.95, of_one = 0.6;

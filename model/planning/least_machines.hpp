@@ -1,4 +1,4 @@
-// How many machines a training needs for some plan to fit their GPUs' memory.
+// The number of machines that a training needs for some plan to fit their GPUs' memory.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ std::vector<int> smaller_uses(int gpus, std::int64_t batch) {
   return uses;
 }
 
-/// What a machine costs stays the same however many of its GPUs train: a price by GPU becomes one by machine.
+/// A machine's price does not depend on the number of its GPUs that train: a price by GPU becomes one by machine.
 std::optional<std::string> price_of_whole(const YamlNode& document, const Cluster& cluster) {
   const YamlNode* price = document.at("cluster.price");
   if (price == nullptr || !price->is_scalar() || price->scalar.find("/GPU/") == std::string::npos) return std::nullopt;

@@ -1,5 +1,5 @@
-// How many GPUs of each machine train: all, or as many as stages, replicas and the batch divide. The rest stand idle
-// and are paid for.
+// The number of GPUs of each machine that train: all, or as many as stages, replicas and the batch divide. The rest
+// stand idle and are paid for.
 #pragma once
 
 #include <cstdint>

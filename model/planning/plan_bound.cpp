@@ -45,7 +45,7 @@ class RankClassBound {
   [[nodiscard]] Seconds sent(const GradientBucket& bucket) const {
     return sum(bucket.stages | std::views::transform(&GradientBucket::Stage::transfer));
   }
-  /// What a chunk's sharded layers send in a micro-batch's passes: weights there, weights back and gradients.
+  /// Communication of a chunk's sharded layers in a micro-batch's passes: weights there, weights back and gradients.
   [[nodiscard]] Seconds weights(const Step::Chunk& chunk) const {
     Seconds time;
     for (const ShardedUnit& unit : chunk.units)
@@ -67,7 +67,7 @@ class RankClassBound {
   }
 
   bool cut_;
-  std::vector<Seconds> transfers_;  ///< what each takes this rank class
+  std::vector<Seconds> transfers_;  ///< their times for this rank class
   std::vector<PerPass<Seconds>> passes_;
 };
 

@@ -19,7 +19,7 @@ struct PassTimes {
 /// The least of all rank classes of a stage.
 PassTimes pass_times(const Step& step);
 
-/// What of a step does not depend on what its passes take, but on the parameters alone: it is the same for all plans
+/// The parts of a step that depend on the parameters alone, not on its passes: they are the same for all plans
 /// that differ in micro-batches and recomputation.
 struct StepEnds {
   struct Stage {
@@ -27,7 +27,7 @@ struct StepEnds {
     std::vector<Seconds> last_sent;  ///< by chunk: those that begin when its backward pass has ended
     Seconds weights;                 ///< collectives in the passes of each micro-batch, under ZeRO-3
     Seconds gathered;                ///< behind the update
-    /// Where they are gathered beside the next step's first pass: before it can begin, and before it can end.
+    /// With gathers beside the next step's first pass: before it can begin, and before it can end.
     Seconds first_gather = Seconds::infinity(), first_gathers = Seconds::infinity();
   };
   std::vector<Stage> stages;

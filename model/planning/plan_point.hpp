@@ -38,7 +38,7 @@ inline constexpr std::size_t plan_dimension_count = 18;
 /// "plan.tensor", "workload.train.micro_batch", …
 std::string_view key_of(PlanDimension dimension);
 
-/// What frameworks do not run by default, so that a search tries it only where it is allowed: state in host memory.
+/// Features that frameworks do not run by default; a search tries them only if allowed: state in host memory.
 /// Pipeline schedules beside 1F1B and interleaved ones; parameter servers; algorithms that NCCL does not pick itself.
 enum class PlanExtra { offload, schedules, servers, algorithms };
 

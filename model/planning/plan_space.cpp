@@ -122,7 +122,7 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
   with_servers_ = server_choices(cluster);
   add_layouts(cluster);
 
-  // What cannot be laid out at all is left out here; the last reason is told if nothing is left.
+  // Layouts that are impossible are left out here; the last reason is reported if nothing is left.
   std::optional<ScenarioError> why;
   std::erase_if(layouts_, [&](const PlanPoint& layout) {
     std::optional<Scenario> plan = first_plan(*this, layout, why);

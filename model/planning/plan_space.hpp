@@ -70,7 +70,7 @@ class PlanSpace {
   std::shared_ptr<const Topology> topology_;
   std::vector<PlanPoint> layouts_;
   std::vector<PlanPoint> with_servers_;     ///< on machines that train, and dedicated ones; nothing else is decided
-  std::optional<SyncAlgorithm> algorithm_;  ///< where it is not chosen
+  std::optional<SyncAlgorithm> algorithm_;  ///< if not searched
   std::string without_servers_;  ///< the override that leaves out what the document says of servers; empty: nothing
   std::int64_t global_batch_ = 0;
   int layers_ = 1;                                               ///< that a pipeline divides

@@ -1,4 +1,4 @@
-// How the plans of a space synchronise their gradients, and what each plan's keys are.
+// Synchronisation of gradients in the plans of a space, and each plan's keys.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string PlanSpace::sync_without_servers(const YamlNode& document) {
   return any ? "plan.sync={" + kept + "}" : "";
 }
 
-/// What the scenario's trainer, or what is assumed in its place, makes of the levels of ZeRO that divide gradients.
+/// Reads the framework's, or the default, settings of the ZeRO stages that divide gradients.
 void PlanSpace::ask_trainer(const Cluster& cluster) {
   if (!chosen_.has(PlanDimension::zero)) return;
   for (const int level : {2, 3}) {

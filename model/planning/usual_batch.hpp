@@ -19,7 +19,7 @@ std::int64_t divisible_batch(double wanted, std::int64_t gpus);
 
 struct UsualBatch {
   std::int64_t samples = 1;  ///< of a step
-  std::string why;           ///< where it comes from: "its makers: 4 M tokens, …"
+  std::string why;           ///< source: "its makers: 4 M tokens, …"
 };
 
 /// The published batch of the model (key `published_batch`), in tokens where it has some, so that longer samples are

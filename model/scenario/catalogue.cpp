@@ -133,7 +133,7 @@ void require_trusted(const Field& path) {
   if (trust == nullptr || !trust->catalogue_alone) return;
   if (path.where().file.starts_with((data_directory() / "").string())) return;
   path.fail(fmt::format("a file, \"{}\"", shortened(path.text(), 100)),
-            "a name of the catalogue, or what the file says in its place; files are not read for others");
+            "a catalogue name, or the file's content; the server reads no files");
 }
 
 std::optional<fs::path> existing_path(const Field& field) {

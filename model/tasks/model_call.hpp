@@ -21,7 +21,7 @@ LaunchPlan plan_call(const std::vector<Operator>& ops, bool backward, ExecutionM
 /// A workload.tasks call of a model. Throws ScenarioError for impossible shapes.
 LaunchPlan plan_call(const ModelCall& call, ExecutionMode mode, const Gpu& gpu, const Calibration& calibration);
 
-/// How a model's operators are executed; times and bytes of one call.
+/// Execution mode of a model's operators; times and bytes of one call.
 struct ModelCallResult {
   ExecutionMode execution = ExecutionMode::eager;
   int operators = 0;

@@ -1,4 +1,4 @@
-// What each entry of workload.tasks does, as blocks with their costs.
+// Entries of workload.tasks as blocks with their costs.
 #pragma once
 
 #include <string>

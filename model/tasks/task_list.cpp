@@ -38,9 +38,9 @@ class FrontEnd {
   FrontEnd(TaskGraph::Builder& builder, const HostConstants& constants, Recipes recipes)
       : builder_(builder), constants_(constants), recipes_(recipes) {}
 
-  /// What a host thread hands over at once: one kernel, one copy, or a CUDA graph of many kernels. The thread waits for
-  /// `host_after` before it launches, the stream for `stream_after` (events) before the first of the work. The tasks of
-  /// the work, in order.
+  /// Hands over to a host thread's launches: one kernel, one copy, or a CUDA graph of many kernels. The thread waits
+  /// for `host_after` before it launches, the stream for `stream_after` (events) before the first of the work. The
+  /// tasks of the work, in order.
   std::vector<TaskId> submit(const Launched& launched, std::span<const BlockId> work, std::vector<TaskId> host_after,
                              std::vector<TaskId> stream_after, int repetition) {
     if (path_ < 0) add_path();
@@ -88,8 +88,8 @@ class FrontEnd {
 struct Entry {
   const ScenarioTask* task = nullptr;
   ResourceId on = 0;
-  BlockId block = -1;     ///< where no host thread launches the task
-  BlockId awaiting = -1;  ///< what synchronize is where something has been launched
+  BlockId block = -1;     ///< if no host thread launches the task
+  BlockId awaiting = -1;  ///< of a synchronize after launches
   std::optional<Launched> launched;
   std::vector<TaskId> instances;  ///< the end of each repetition so far
 };
@@ -228,7 +228,7 @@ std::vector<TaskId> TaskListBuilder::predecessors(const Entry& entry, std::size_
     const auto found = entry_of_.find(name);
     if (found == entry_of_.end() || entries_[found->second].instances.empty() || name == entry.task->id) {
       throw ScenarioError(entry.task->where, "workload.tasks." + entry.task->id + ".after",
-                          "no earlier task is called \"" + name + "\"", "name tasks that stand above this one");
+                          "no earlier task is called \"" + name + "\"", "name tasks above this one");
     }
     const Entry& before = entries_[found->second];
     const bool paired = before.task->loop == entry.task->loop && before.task->repeat == entry.task->repeat;

@@ -24,11 +24,11 @@ struct TaskList {
 /// topology; with pageable memory the host stages it at host.pageable_copy_gbps. Kernels on several streams of one GPU
 /// share it (SharedDevice).
 ///
-/// What has `enqueued_by` is launched by that host thread (FrontEnd), in the order of the list, as plan.execution says:
-/// eager and compiled launch every kernel, a CUDA graph holds all repetitions of an operator, or one call of a model.
-/// It waits for tasks of the host on the host, for others on the device (events). The thread that launches a copy with
-/// pageable memory waits for it; item and print are such copies. `synchronize` waits for all that its thread has
-/// launched; both then resume after host.synchronize_us.
+/// Tasks with `enqueued_by` are launched by that host thread (FrontEnd), in the order of the list, as plan.execution
+/// says: eager and compiled launch every kernel, a CUDA graph holds all repetitions of an operator, or one call of a
+/// model. It waits for tasks of the host on the host, for others on the device (events). The thread that launches a
+/// copy with pageable memory waits for it; item and print are such copies. `synchronize` waits for all that its thread
+/// has launched; both then resume after host.synchronize_us.
 ///
 /// Throws ScenarioError naming the task for unknown devices and dependencies, and for graphs of more tasks than memory
 /// holds.

@@ -11,7 +11,7 @@
 
 namespace foretrain {
 
-/// How Softmax(Q Kᵀ) V is computed. `flash` is what a good framework would pick on the GPU at hand
+/// Algorithms of Softmax(Q Kᵀ) V. `flash` is what a good framework would pick on the GPU at hand
 /// (cost/attention.hpp).
 enum class AttentionKind { standard, flash, memory_efficient, flash_1, flash_2, flash_3 };
 
@@ -24,7 +24,7 @@ struct Packing {
   double pairs = 0.0;        ///< query–key pairs within the sequences that the masks leave
   bool operator==(const Packing&) const = default;
 
-  static constexpr std::int64_t block_rows = 128;  ///< what one thread block of the flash kernels takes
+  static constexpr std::int64_t block_rows = 128;  ///< rows of one thread block of the flash kernels
 };
 
 /// Softmax(Q Kᵀ) V for [batch, heads, query_length, head_dim] against kv_heads of [key_length, head_dim].
@@ -46,7 +46,7 @@ struct Attention {
   int splits = 0;              ///< thread blocks per head of FlashAttention-1; 0: as many as fill the device
   bool ring = false;           ///< steps of a ring over context ranks, of which `batch` counts each
   std::optional<Packing> packing =
-      std::nullopt;  ///< how samples lie in each row, whose tokens are query_length and key_length
+      std::nullopt;  ///< packing of the samples in each row, whose tokens are query_length and key_length
   bool operator==(const Attention&) const = default;
 
   /// Whether some scores are not needed: a causal, windowed, block-sparse or padding mask.

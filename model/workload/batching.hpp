@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-/// How samples of different lengths share a pass.
+/// Batching of samples of different lengths in a pass.
 struct Batching {
   enum class Kind {
     maximum,    ///< each padded to the longest sequence that the model takes
@@ -90,7 +90,7 @@ struct BatchShape {
 /// sequence (standard attention with a mask), not only those of the same sample.
 BatchShape batch_shape(const SampleMix& mix, const Batching& batching, std::int64_t micro_batch, bool whole_rows);
 
-/// What makes a pass long: arithmetic per token, per pair of tokens of one sequence, and per image.
+/// Costs of a pass: arithmetic per token, per pair of tokens of one sequence, and per image.
 struct WorkWeights {
   double per_token = 1.0, per_pair = 0.0, per_image = 0.0;
 };

@@ -1,4 +1,4 @@
-// How full packed sequences are.
+// Fill of packed sequences.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How unequal the passes of replicas are that wait for each other.
+// Variation of the passes of replicas that wait for each other.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// What the layers of transformers are made of: linear layers, norms, residual additions, exchanges between tensor
+// Parts of transformer layers: linear layers, norms, residual additions, exchanges between tensor
 // ranks.
 #pragma once
 
@@ -192,7 +192,7 @@ class BlockBuilder {
     }
   }
 
-  /// What moves between tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
+  /// Collectives of tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
   /// parallelism an all-gather before and a reduce-scatter after (arXiv 2205.05198, section 4.2.2). In the backward
   /// pass an input that was not kept is gathered again for a weight gradient, beside the product of the data gradient
   /// (Megatron-Core, tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication; Transformer Engine,
@@ -284,8 +284,8 @@ class BlockBuilder {
   void move_tokens(Layer& layer, const std::string& name, double elements, double reads, double writes) const;
   void exchange_tokens(Layer& layer, double routed, double gathered) const;
 
-  // What a layer keeps for its backward pass, and needs while it runs, in transformer_memory.cpp. Of a block: in each
-  // way of recomputing, and what is run again; its forward operators must be there.
+  // Memory that a layer keeps for its backward pass, and needs while it runs, in transformer_memory.cpp. Of a block: in
+  // each way of recomputing, and what is run again; its forward operators must be there.
   void set_block_memory(Layer& layer) const;
   void keep_operators(Layer& layer) const;
   void drop_modules(Layer& layer) const;

@@ -14,7 +14,7 @@
 
 namespace foretrain {
 
-/// How the model is laid out on the ranks of one model replica; sizes in build_model's result are those of one rank.
+/// Layout of the model on the ranks of one model replica; sizes in build_model's result are those of one rank.
 struct BuildOptions {
   std::int64_t micro_batch = 1;
   Precision precision = Precision::bf16;
@@ -32,7 +32,7 @@ struct BuildOptions {
   bool compiled = false;       ///< a compiler drops kept tensors that no backward kernel reads
   bool in_graph = false;       ///< the host reads nothing while a step runs
   std::optional<PassTokens> pass =
-      std::nullopt;  ///< what a transformer's pass computes; else micro_batch sequences of its own length
+      std::nullopt;  ///< tokens of a transformer's pass; else micro_batch sequences of its own length
   TrainedParts parts = {};
   RecomputedLayers recompute_layers = {};
   std::optional<DataShape> data = std::nullopt;  ///< samples differ; else each is as long as the model's sequence

@@ -8,7 +8,7 @@
 
 namespace foretrain {
 
-/// How the samples lie in storage.
+/// Layout of the samples in storage.
 struct Dataset {
   enum class Layout { files, archives };  ///< one file per sample, or many samples in each file
   enum class Order {
@@ -43,9 +43,9 @@ struct DataLoader {
   double spread = 0.0;              ///< standard deviation of a sample's time on the worker over its mean
   std::optional<int> cores;         ///< that the workers of one training process share; the node's, divided
   bool per_batch = false;           ///< the stages' times are a batch's
-  bool warm = false;                ///< what fits is in the page cache: not the first epoch
+  bool warm = false;                ///< the page cache is full: not the first epoch
   bool keeps_decoded = false;       ///< decoded samples stay in memory: from the second epoch on nothing is decoded
-  bool decodes_on_device = false;   ///< what is copied is the stored sample
+  bool decodes_on_device = false;   ///< the stored sample is copied
   bool pinned = false;              ///< copies leave pinned memory
   bool non_blocking = false;        ///< and run beside the step before
   bool persistent = false;          ///< workers live on from epoch to epoch

@@ -17,13 +17,13 @@ enum class WalkDirection { forward, backward, alternating };
 
 /// A walk over a working set in a processor's memory: what is touched, in which order and how.
 struct MemoryWalk {
-  Bytes working_set;  ///< what all threads walk over together, each its part
+  Bytes working_set;  ///< of all threads together, each its part
   WalkPattern pattern = WalkPattern::sequential;
   WalkAccess access = WalkAccess::read;
   WalkDirection direction = WalkDirection::forward;
-  Bytes element{0.0};  ///< what an access reads; zero: the widest vector (sequential), 8 bytes (otherwise)
+  Bytes element{0.0};  ///< size of an access; zero: the widest vector (sequential), 8 bytes (otherwise)
   Bytes stride{64.0};  ///< strided: from one access to the next
-  Bytes offset{0.0};   ///< where the first access begins, from the beginning of a line
+  Bytes offset{0.0};   ///< of the first access, from the beginning of a line
   Bytes burst{64.0};   ///< random: this much in a row at each place
   int threads = 1;
   double passes = 1.0;  ///< over the working set, which the caches have seen before

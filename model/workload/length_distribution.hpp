@@ -1,4 +1,4 @@
-// How a length varies from sample to sample, as weighted values: what is computed from them is exact for a histogram,
+// Distribution of a length over samples, as weighted values: results are exact for a histogram,
 // and a quadrature for a density. No random numbers.
 #pragma once
 

@@ -102,9 +102,9 @@ struct Model {
   Flops forward_flops_per_sample;  ///< of the mathematics, whole model, one sample
   double tokens_per_sample = 0.0;  ///< sequence length; 0 where the unit is the image
   Bytes input_bytes_per_sample;    ///< copied from host to device for each sample
-  /// Where parts are frozen; else the backward pass is twice the forward pass.
+  /// If parts are frozen; else the backward pass is twice the forward pass.
   std::optional<Flops> backward_flops_per_sample;
-  /// Where samples differ in length or hold images; else all tokens are computed, and none is visual.
+  /// If samples differ in length or hold images; else all tokens are computed, and none is visual.
   struct Batch {
     double computed_tokens = 0.0;  ///< per sample, padding included
     double visual_tokens = 0.0;    ///< per sample

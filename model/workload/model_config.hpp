@@ -1,4 +1,4 @@
-// What a scenario says about a model, before shapes are worked out.
+// The scenario's description of a model, before shapes are computed.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace foretrain {
 
 enum class TransformerFamily { gpt, bert, mpt, llama, vit, t5 };
 
-/// What a token's state passes on its way through a model, with norm and residual addition: a block of attention and
+/// Kinds of layers in a model, with norm and residual addition: a block of attention and
 /// feed-forward half, or, in hybrid models, a half alone or a Mamba-2 layer. Letters of key layer_pattern, as
 /// Nemotron-H writes them (hybrid_override_pattern): M, *, -, E.
 enum class LayerKind { block, mamba, attention, feed_forward, experts };

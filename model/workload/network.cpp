@@ -284,7 +284,7 @@ class NetworkBuilder {
   std::vector<LayerGroup> groups_;
   Layer layer_;                                  ///< the one being filled
   std::vector<std::vector<Operator>> backward_;  ///< layer_'s, one entry per forward step, in forward order
-  bool behind_norm_ = false;                     ///< what comes next is part of a fused norm, if it is an activation
+  bool behind_norm_ = false;                     ///< a following activation is part of a fused norm
   bool has_start_ = false;                       ///< layer_ has the layer that gives it its name
   Bytes waiting_;                                ///< gradients of other paths that live while this one is walked
   int started_ = 0;

@@ -1,4 +1,4 @@
-// What each primitive layer of a network launches in its forward and its backward pass, and what it keeps in between.
+// Kernels of each primitive layer of a network in its forward and backward pass, and the tensors kept in between.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,7 @@ PrimitiveOperators primitive_operators(const NetworkLayer& layer, const FeatureM
 /// do.
 Operator sum_of_tensors(std::string name, const FeatureMap& shape, int terms, const PassSettings& settings);
 
-/// What kernels move beside their own tensors where they add. A batch norm reads a residual's other path, and in the
+/// Traffic of kernels beside their own tensors where they add. A batch norm reads a residual's other path, and in the
 /// backward pass writes its gradient, to which a convolution adds what it computes. It launches nothing.
 Operator part_of_norm(std::string name, Bytes read, Bytes written, const PassSettings& settings);
 

@@ -93,8 +93,8 @@ struct Streaming {
   struct Rows {
     double count = 0.0, threads = 1.0;  ///< rows, threads of a block
     Bytes row;                          ///< of one row, read and written
-    Bytes again;                ///< what is read again, of all rows; from the L2 where rows under way are still there
-    double instructions = 0.0;  ///< that warps issue for a row
+    Bytes again;                        ///< read again, of all rows; from the L2 if rows under way are still there
+    double instructions = 0.0;          ///< that warps issue for a row
     bool operator==(const Rows&) const = default;
   } rows = {};
   bool repeated = false;  ///< runs over and over on the same tensors: between two reads lies all that it moves
@@ -105,8 +105,8 @@ struct Streaming {
   bool operator==(const Streaming&) const = default;
 };
 
-/// How neighbouring threads' reads lie: one behind the other, a stride apart, anywhere, or each read's address coming
-/// out of the read before it (one thread follows a chain of pointers).
+/// Addresses of neighbouring threads' reads: one behind the other, a stride apart, anywhere, or each read's address
+/// coming out of the read before it (one thread follows a chain of pointers).
 enum class AccessPattern { sequential, strided, random, dependent };
 
 /// `reads` of `element` bytes each from `working_set` bytes that were touched before, by as many threads as help.
@@ -136,7 +136,7 @@ using OperatorWork = std::variant<FORETRAIN_OPERATORS(FORETRAIN_OPERATOR_TYPE)>;
 /// what their experts do with them between the two exchanges.
 enum class LayerPart { rest, attention, router, experts };
 
-/// What an operator is to its layer, where its work leaves that open: recomputation and adapters tell a block's
+/// Role of an operator in its layer, where its work leaves that open: recomputation and adapters tell a block's
 /// products by it, processors their loops. A product's is that of the forward pass; a loop's that of both.
 enum class OperatorRole {
   any,
@@ -164,7 +164,7 @@ struct Operator {
   OperatorWork work;
   Precision precision = Precision::fp32;
   int kernels = 1;                  ///< device kernels it launches in eager mode; also the number of host dispatches
-  bool reads_weights_only = false;  ///< where weights do not change, a compiler computes it once (constant folding)
+  bool reads_weights_only = false;  ///< if weights do not change, a compiler computes it once (constant folding)
   LayerPart part = LayerPart::rest;
   OperatorRole role = OperatorRole::any;
   bool backward = false;  ///< belongs to a backward pass

@@ -7,11 +7,11 @@
 
 namespace foretrain {
 
-/// How long it has run: until the board's power has settled, as in a training; or for a burst of milliseconds, before.
+/// Time that it has run: until the board's power has settled, as in a training; or for a burst of milliseconds, before.
 enum class Clock { sustained, boost };
 
-/// Who launches it: a recorded graph, so that its time is the device's alone; or the host, each kernel by a launch of
-/// its own behind the one before.
+/// Launcher of the operator: a recorded graph, so that its time is the device's alone; or the host, each kernel by a
+/// launch of its own behind the one before.
 enum class Launched { graph, stream };
 
 struct OperatorConditions {
@@ -28,7 +28,7 @@ struct OperatorWorkload {
   int repeat = 1;
   OperatorConditions conditions;
 
-  /// What has to run for it, in order: the kernels that cast operand A, where they do, and the operator.
+  /// Kernels of the operator, in order: the kernels that cast operand A, where they do, and the operator.
   [[nodiscard]] std::vector<Operator> operators() const;
 };
 

@@ -36,14 +36,14 @@ std::vector<StreamBytes> plain_bias(Bytes element);
 std::vector<StreamBytes> plain_layer_norm(Bytes element);
 /// Root-mean-square norm written as powers, mean and products in fp32.
 std::vector<StreamBytes> plain_rms_norm(Bytes element);
-/// What autocast launches where `products` linear layers read fp32 numbers, each of which casts its input anew, and
+/// Casts of autocast if `products` linear layers read fp32 numbers: each casts its input anew, and
 /// sums up what they give back.
 std::vector<StreamBytes> plain_input_casts(Bytes element, int products);
 /// A branch's result, `element` long, added to a stream of fp32 numbers.
 std::vector<StreamBytes> plain_wide_residual(Bytes element);
 /// SiLU, then the product with the second half; per element of one half.
 std::vector<StreamBytes> plain_gated_activation(Bytes element);
-/// What standard attention launches over the scores beside softmax and dropout of the activations' width: scaling, the
+/// Kernels of standard attention over the scores beside softmax and dropout of the activations' width: scaling, the
 /// mask, and where autocast or the model's code takes softmax `in_fp32`, its way there and back.
 std::vector<StreamBytes> plain_scores(Bytes element, bool in_fp32);
 /// The dense fp32 gradient of a table: cleared, and where the logits share the table, added to theirs. Per number.

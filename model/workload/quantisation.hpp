@@ -1,4 +1,4 @@
-// What training in formats shorter than 16 bits does to the operands of linear layers: copies, scales, traffic.
+// Operands of linear layers in formats shorter than 16 bits: copies, scales, traffic.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace foretrain {
 
-/// Where the scales of fp8 operands come from (key fp8.scaling): delayed, the largest values of earlier steps; current,
+/// Source of the scales of fp8 operands (key fp8.scaling): delayed, the largest values of earlier steps; current,
 /// the largest value of the tensor at hand; block, blocks of it, 1 x 128 of inputs and gradients, 128 x 128 of weights
 /// (DeepSeek-AI 2024, arXiv 2412.19437, section 3.3.2); row, the largest value along each sum.
 enum class Fp8Scaling { delayed, current, block, row };
 
-/// How a training casts operands: what the format leaves open.
+/// The casting of a training's operands, as far as the format leaves it open.
 struct QuantisationRecipe {
   Fp8Scaling scaling = Fp8Scaling::delayed;
   std::int64_t first_bf16_layers = 0, last_bf16_layers = 0;  ///< blocks at either end that stay in bf16
@@ -21,7 +21,7 @@ struct QuantisationRecipe {
   bool operator==(const QuantisationRecipe&) const = default;
 };
 
-/// What frozen matrices of blocks are stored as (key quantisation of a training; Dettmers et al. 2023, arXiv
+/// Storage format of frozen matrices of blocks (key quantisation of a training; Dettmers et al. 2023, arXiv
 /// 2305.14314). nf4: half a byte and an fp32 scale for 64 numbers; with `doubly` a byte for these and an fp32 scale for
 /// 256 of those. int8: a byte, and an fp32 scale for a row, which is left out.
 struct FrozenWeights {

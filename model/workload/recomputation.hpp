@@ -1,4 +1,4 @@
-// What a layer keeps for its backward pass, and which of its operators run again there instead.
+// Tensors that a layer keeps for its backward pass, and operators that run again there instead.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// How a training comes back after a failure.
+// Recovery of a training after a failure.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace foretrain {
 
 struct Recovery {
-  /// What becomes of a parameter server's state: another server holds it as well, or it is read from a checkpoint.
+  /// Recovery of a parameter server's state: another server holds it as well, or it is read from a checkpoint.
   enum class Servers { checkpointed, replicated };
 
   Seconds heartbeat;          ///< between signs of life

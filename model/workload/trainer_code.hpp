@@ -1,4 +1,4 @@
-// What a trainer's code does in every layer. Each member is a setting of trainers, a key of workload.train;
+// Settings of a framework's code in every layer. Each member is a framework setting, a key of workload.train;
 // scenarios/frameworks says what each trainer does, and from where that is known.
 #pragma once
 
@@ -8,22 +8,22 @@
 
 namespace foretrain {
 
-/// How kernels are cut. fused: one kernel for bias, dropout and residual addition, one for a norm, one for an
+/// Fusion of kernels. fused: one kernel for bias, dropout and residual addition, one for a norm, one for an
 /// activation; plain: framework code, operation by operation.
 enum class KernelSet { fused, unfused };
 
-/// How context ranks share a causal sequence. balanced: a rank has one of the front and one of the back of 2·c pieces,
-/// so that in each of c steps all have the same half of s/c queries times s/c keys to do (Megatron-LM,
+/// Sharding of a causal sequence over context ranks. zigzag: a rank has one of the front and one of the back of 2·c
+/// pieces, so that in each of c steps all have the same half of s/c queries times s/c keys to do (Megatron-LM,
 /// get_batch_on_this_cp_rank); contiguous: the last rank sees the most keys, and the others wait for it.
 enum class ContextSharding { zigzag, contiguous };
 
-/// How context ranks see all keys of a sequence (key plan.context_method). ring: keys and values go round, each step's
+/// Exchange of keys between context ranks (key plan.context_method). ring: keys and values go round, each step's
 /// beside the attention to those before (Megatron-Core's p2p); all_gather: every rank gathers them first; ulysses:
 /// all-to-alls give each rank the whole sequence of its share of the heads, and bring the attention's output back
 /// (DeepSpeed, sequence/layer.py; Megatron-Core's a2a).
 enum class ContextMethod { ring, all_gather, ulysses };
 
-/// How images lie in memory. nchw: each channel by itself; nhwc: a pixel's channels side by side (PyTorch's
+/// Memory layout of images. nchw: each channel by itself; nhwc: a pixel's channels side by side (PyTorch's
 /// channels_last), as kernels for tensor cores read them.
 enum class MemoryFormat { nchw, nhwc };
 
@@ -45,10 +45,10 @@ class Fusions {
   unsigned bits_ = 0;
 };
 
-/// How cross-entropy is computed. eager: a kernel a step, on fp32 copies of the logits; fused: one kernel reads logits
-/// and writes their gradient; chunked: output layer, loss and backward pass of both for one part of the tokens after
-/// the other (torchtitan, components/loss.py, ChunkedCELoss), each eagerly or, compiled, fused; fused_linear: the same
-/// in as many parts as logits are wider than hidden states, gradients over the logits (Liger,
+/// Computation of the cross-entropy. eager: a kernel a step, on fp32 copies of the logits; fused: one kernel reads
+/// logits and writes their gradient; chunked: output layer, loss and backward pass of both for one part of the tokens
+/// after the other (torchtitan, components/loss.py, ChunkedCELoss), each eagerly or, compiled, fused; fused_linear: the
+/// same in as many parts as logits are wider than hidden states, gradients over the logits (Liger,
 /// ops/fused_linear_cross_entropy.py).
 struct Loss {
   enum class Kind { eager, fused, chunked, fused_linear };

@@ -1,4 +1,4 @@
-// What is trained, in which precision, with which optimizer: the training itself, whatever it runs on.
+// A training: model, precision, optimizer, batch, independent of the hardware.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ constexpr bool has_8bit_states(Optimizer optimizer) {
   return optimizer == Optimizer::adamw_8bit || optimizer == Optimizer::paged_adamw_8bit;
 }
 
-/// What a measurement of memory is: the highest peak of a GPU, as nvidia-smi says; or what the framework's
+/// Meaning of measured memory: the highest peak of a GPU, as nvidia-smi says; or what the framework's
 /// allocator has reserved on the first rank's, as a trainer that logs there says.
 enum class LoggedMemory { device, first_reserved };
 
@@ -65,29 +65,29 @@ struct TrainWorkload {
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
   std::optional<DataLoader> loader;        ///< without: data are there when they are needed
   std::optional<Checkpoint> checkpoint;
-  std::optional<Recovery> recovery;  ///< where there are failures
+  std::optional<Recovery> recovery;  ///< with failures
   TrainedParts parts;                ///< frozen parts and adapters (keys freeze and lora)
-  std::optional<DataShape> data;     ///< how samples differ
-  /// What a trainer loses at each block of layers of each micro-batch, whatever these compute (key layer_overhead), and
+  std::optional<DataShape> data;     ///< variation of samples
+  /// Time that a framework loses at each block of layers of each micro-batch (key layer_overhead), and
   /// holds in memory beyond tensors, the context and NCCL's buffers (key reserved_memory).
   Seconds layer_overhead;
-  /// What its code takes on the host for a pass of such a block, forward or backward, beside what operations take: like
+  /// Host time of its code for a pass of such a block, forward or backward, beside the time of operations: like
   /// these it hides behind kernels (key layer_dispatch).
   Seconds layer_dispatch;
   /// The same for each module of a layer that holds weights, such as hooks that fetch and release these (key
   /// module_dispatch).
   Seconds module_dispatch;
-  /// What it takes at each message between stages, there or back, beside the transfer: hosts that tell each other what
+  /// Time at each message between stages, there or back, beside the transfer: hosts that tell each other what
   /// comes, and wait for their GPUs to hear it (key message_overhead).
   Seconds message_overhead;
   /// The same for each other tensor rank where messages between stages cross machines (key p2p_dispatch_overhead).
   Seconds p2p_dispatch_overhead;
-  /// What memory-bound kernels take longer than a well-written kernel that moves the same (key memory_stretch).
+  /// Time of memory-bound kernels over well-written kernels that move the same (key memory_stretch).
   double memory_stretch = 1.0;
-  /// How many times as long all kernels take as the tuned libraries' that the models describe (key kernel_slowdown).
+  /// Time of all kernels over that of the tuned libraries that the models describe (key kernel_slowdown).
   double kernel_slowdown = 1.0;
   Bytes reserved_memory;
-  /// What the code keeps of a block for its backward pass over what operators read again (key activation_stretch).
+  /// Activations that the code keeps of a block over those that operators read again (key activation_stretch).
   double activation_stretch = 1.0;
   /// Free blocks of the allocator that fit no tensor, over the tensors that come and go, beyond the calibration's (key
   /// fragmentation).
@@ -95,7 +95,7 @@ struct TrainWorkload {
   /// Whole hidden states, freed, that collectives of tensor ranks may still read where the host is as far ahead of its
   /// GPU as it can be (key pending_stream_buffers).
   double pending_stream_buffers = 0.0;
-  LoggedMemory logged_memory = LoggedMemory::device;  ///< what measurements of memory are (key logged_memory)
+  LoggedMemory logged_memory = LoggedMemory::device;  ///< meaning of measured memory (key logged_memory)
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).
   double compute_spread = 0.0;

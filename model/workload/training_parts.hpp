@@ -20,7 +20,7 @@ struct Lora {
   bool operator==(const Lora&) const = default;
 };
 
-/// What `workload.train.freeze` and `workload.train.lora` say. Adapters freeze the whole language model.
+/// Values of `workload.train.freeze` and `workload.train.lora`. Adapters freeze the whole language model.
 struct TrainedParts {
   bool vision_frozen = false, projector_frozen = false;
   bool embedding_frozen = false, blocks_frozen = false, head_frozen = false;  ///< the language model's parts
@@ -53,7 +53,7 @@ void forward_only(Layer& layer);
 /// (queries, keys, values, feed-forward in) has its B divided, one whose inputs are, its A.
 double lora_parameters(const Lora& lora, const TransformerConfig& config, int tensor = 1);
 
-/// What freezing its weights changes of a transformer block beyond hold_weights and forward_only, for `tokens` tokens a
+/// Changes of a transformer block by freezing its weights, beyond hold_weights and forward_only, for `tokens` tokens a
 /// pass and rank. Activations that weight gradients alone need are not kept: the outputs of both norms and the input of
 /// the second feed-forward product, unless there are adapters beside those products. Adapters add for each target two
 /// thin products and their sum with the frozen product's result, and backward two products for each of A and B.

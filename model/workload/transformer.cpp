@@ -19,9 +19,9 @@ namespace {
 struct LayerRunOfKind {
   std::int64_t count = 1;
   LayerKind kind = LayerKind::block;
-  bool has_experts = false;  ///< where the model has any
+  bool has_experts = false;  ///< if the model has any
   bool attends_to_all = true;
-  bool quantised = false;  ///< where the training casts operands
+  bool quantised = false;  ///< if the training casts operands
 
   [[nodiscard]] bool alike(const LayerRunOfKind& other) const {
     return kind == other.kind && has_experts == other.has_experts && attends_to_all == other.attends_to_all &&

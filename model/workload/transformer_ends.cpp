@@ -1,4 +1,4 @@
-// What stands before, between and behind a transformer's blocks: embedding, the norm of an encoder's result, modules
+// Layers before, between and behind a transformer's blocks: embedding, the norm of an encoder's result, modules
 // that predict further tokens.
 
 #include <algorithm>

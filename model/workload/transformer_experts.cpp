@@ -25,7 +25,7 @@ constexpr int routing_kernels = 22, routing_backward_kernels = 12;
 // Tokens for each expert, summed up, gathered from all ranks, added up by source and by expert, and copied to the host
 // (token_dispatcher.py, preprocess). Counted by hand.
 constexpr int counting_kernels = 9;
-// Where each token goes takes three kernels beside the one that moves it (Transformer Engine, permutation.py).
+// Placing tokens takes three kernels beside the one that moves them (Transformer Engine, permutation.py).
 constexpr int placing_kernels = 3;
 
 }  // namespace
@@ -94,7 +94,7 @@ void BlockBuilder::experts_half(Layer& layer) const {
   const double routed = number(own) * number(c.experts_per_token) * number(c.hidden);
   const double received = number(rows) * number(local) * number(c.hidden);
   const bool sorted =
-      (options_.expert > 1 || whole > 1) && local > 1;  // what comes from several ranks, for several experts
+      (options_.expert > 1 || whole > 1) && local > 1;  // tokens from several ranks, for several experts
 
   layer.routes_tokens = true;
   layer.reads_counts = c.expert_capacity == 0.0;  // else every expert has as many rows, filled or not

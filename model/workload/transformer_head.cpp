@@ -70,7 +70,7 @@ Layer BlockBuilder::head() const {
   const Loss& loss = options_.code.loss;
   const bool fused = loss.fused(options_.compiled);
   const std::int64_t parts = loss_parts(rows, outputs);
-  // What is compiled block by block leaves the loss to the framework, and its logits with it.
+  // Compilation block by block leaves the loss and its logits to the framework.
   linear(layer, "logits", (rows + parts - 1) / parts, columns, c.hidden, activations_, 1, false, fused);
   if (loss.in_parts()) repeat_products(layer, "logits", static_cast<int>(parts));
   // Fused, it reads logits twice (each row's maximum and sum in one pass, then the gradient, which takes their place)

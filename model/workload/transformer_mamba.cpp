@@ -134,7 +134,7 @@ void BlockBuilder::mamba_layer(Layer& layer) const {
   if (c.mamba.selective()) {
     selective_scan(layer);
   } else {
-    // What it put out is not kept (ssd_combined.py, MambaSplitConv1dScanCombinedFn: "Recompute x, B, C").
+    // Its output is not kept (ssd_combined.py, MambaSplitConv1dScanCombinedFn: "Recompute x, B, C").
     layer.backward.push_back(convolution("causal convolution again", 1.0, 1.0));
     scan(layer);
     reorder("samples together", shape.inner);

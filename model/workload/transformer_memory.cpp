@@ -1,4 +1,4 @@
-// What the layers of a transformer keep for their backward passes, and what they need while they run; of one rank.
+// Memory that the layers of a transformer keep for their backward passes, and need while they run; of one rank.
 
 #include <algorithm>
 #include <utility>
@@ -67,9 +67,9 @@ void BlockBuilder::keep_operators(Layer& layer) const {
   }
 }
 
-// What a product keeps of its input for the gradient of its weights. Fused modules cast it themselves and keep what
-// they cast (Transformer Engine, module/linear.py and layernorm_linear.py: saved_inputmat is the quantised input, of
-// which one layout is left); where operations are written out, autograd keeps what the cast read.
+// Copies of its input that a product keeps for the gradient of its weights. Fused modules cast it themselves and keep
+// what they cast (Transformer Engine, module/linear.py and layernorm_linear.py: saved_inputmat is the quantised input,
+// of which one layout is left); where operations are written out, autograd keeps what the cast read.
 double BlockBuilder::kept_operand() const {
   const bool narrow = weights_ && options_.code.casts_in_modules(options_.precision);
   return narrow ? std::min(bytes_per_element(options_.precision), element_).value() : element_.value();
@@ -117,7 +117,7 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   const double gathered = options_.code.keep_gathered_inputs ? halves() * (n - norm_tokens()) * h * operand : 0.0;
   const double replicated = norm_tokens() * h * halves() * (normed + operand + mask) + gathered;
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
-  // What experts receive is the input of their first product. The attention's output is an operand as well: cast, it is
+  // Experts receive the input of their first product. The attention's output is an operand as well: cast, it is
   // kept twice.
   double divided =
       n * (e * (2.0 * q + 2.0 * kv + inner * f) + operand * (f + routed * h) + (operand < e ? operand * q : 0.0));

@@ -1,4 +1,4 @@
-// What an optimizer's update passes through memory.
+// Memory traffic of an optimizer's update.
 #pragma once
 
 #include "model/workload/training.hpp"

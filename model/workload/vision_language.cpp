@@ -136,7 +136,7 @@ class Assembly {
   [[nodiscard]] Towers towers(const PassShape& pass) const {
     Towers towers;
     BuildOptions options = options_;
-    if (language_.decoder_layers == 0) options.pass = pass.language;  // whose two stacks differ in length
+    if (language_.decoder_layers == 0) options.pass = pass.language;  // its two stacks differ in length
     TowerOptions language;
     language.gradients = gradients_;
     language.lora = options_.parts.lora;
@@ -155,7 +155,7 @@ class Assembly {
     return towers;
   }
 
-  /// How arithmetic grows with tokens, pairs of tokens and images, read off the mean pass.
+  /// Growth of arithmetic with tokens, pairs of tokens and images, read off the mean pass.
   void add_variation(Model& model, const Towers& mean) const {
     const PassTokens& pass = batch_.mean.language;
     const double pairs = attention_flops(mean.language.layers);

@@ -162,7 +162,7 @@ class ProjectorBuilder {
   Precision precision_;
   Bytes element_;
   bool weights_;  ///< their gradients are computed
-  bool inputs_;   ///< what comes next has an input with a gradient
+  bool inputs_;   ///< the next layer has an input with a gradient
   Layer layer_;
 };
 

@@ -33,7 +33,7 @@ namespace {
 
 struct CalibrateCommand {
   std::vector<std::string> parts;  ///< empty: all
-  std::vector<std::string> from;   ///< what was measured before, in folders or packed; empty: measure now
+  std::vector<std::string> from;   ///< earlier measurements, in folders or packed; empty: measure now
   std::string directory = ".";
   std::string output, hardware;
   bool quick = false;
@@ -56,7 +56,7 @@ bool measure(const CalibrateCommand& command, const std::vector<std::string>& su
   if (command.quick) arguments.emplace_back("--quick");
   if (!suites.empty()) arguments.insert(arguments.end(), {"--only", fmt::format("{}", fmt::join(suites, ","))});
   const int status = run_gpu_program(arguments);
-  if (status == 2) throw UsageError("foretrain-gpu could not measure (its message stands above)");
+  if (status == 2) throw UsageError("foretrain-gpu could not measure (see its message above)");
   if (status == interrupted_status) {
     warn(fmt::format("interrupted; {} holds what was measured until now, and running again measures the rest", folder));
   } else if (status != 0) {
@@ -162,7 +162,7 @@ bool is_complete(const std::string& path) {
   }
 }
 
-/// What is measured is kept from part to part, unless an earlier calibration stands there until this one is complete.
+/// Keeps measurements from part to part, unless an earlier calibration stays there until this one is complete.
 void measure_all(const CalibrateCommand& command, const Node& node, bool keeps_earlier, CalibrationReport& report) {
   const double start = now();
   for (const HostBenchmark& benchmark : host_benchmarks()) {
@@ -196,7 +196,7 @@ std::string fitted_note(const Cpu& cpu) {
 /// The description's caches matter to these.
 bool of_processor(std::string_view part) { return part == "memory"; }
 
-/// Where no row has a sample, why not.
+/// The reason if no row has a sample.
 std::optional<std::string> nothing_measured(const CalibrationReport& report) {
   std::string why;
   for (const BenchmarkRow& row : report.rows) {

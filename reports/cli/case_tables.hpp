@@ -16,7 +16,7 @@ std::vector<std::string> shipped_tables();
 /// be read.
 std::vector<Case> read_tables(const std::vector<std::string>& tables);
 
-/// What the row says in a column: group, replay.* or a key of its scenario; nothing where the cell is empty.
+/// The row's value in a column: group, replay.* or a key of its scenario; nothing where the cell is empty.
 std::string cell_of(const Case& row, const std::string& column);
 
 /// --where COLUMN=VALUE|…, any number of times.

@@ -22,7 +22,7 @@ enum ExitStatus : int {
 /// The subcommands that people are told of.
 std::vector<const CLI::App*> visible_subcommands(const CLI::App& app);
 
-/// What may stand in place of the last of `words`, which are those behind the program's name; the last may be empty.
+/// Completions of the last of `words`, which are those behind the program's name; the last may be empty.
 /// Subcommands, options, an option's words, names of the catalogue; all of them, whatever the last word begins with.
 std::vector<std::string> completions(const CLI::App& app, const std::vector<std::string>& words);
 

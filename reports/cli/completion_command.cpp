@@ -29,7 +29,7 @@ std::vector<std::string> settings(std::string_view begun) {
   return found;
 }
 
-/// What an option's value may be, where that is known: a name of the catalogue, a setting, or one of the words that its
+/// Known values of an option: a name of the catalogue, a setting, or one of the words that its
 /// description lists, "estimate|flows|steps".
 std::vector<std::string> values_of(const CLI::Option& option, std::string_view begun) {
   if (option.check_lname("model")) return catalogue_names(list_models());

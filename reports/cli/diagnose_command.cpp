@@ -29,7 +29,7 @@ Seconds step_of_log(const LoggedRun& run, const Scenario& scenario, Fidelity fid
   if (run.quantity == LogQuantity::time) return Seconds(run.median);
   const Result result = predict(scenario, fidelity, Detail::numbers);
   const TrainResult* train = result.train();
-  if (train == nullptr) throw UsageError("a log's rate says a step's time in scenarios that train alone");
+  if (train == nullptr) throw UsageError("a log's rate gives a step time of trainings only");
   const double rate = run.quantity == LogQuantity::samples_per_second  ? train->samples_per_second
                       : run.quantity == LogQuantity::tokens_per_second ? train->tokens_per_second
                                                                        : train->tokens_per_second_per_gpu;

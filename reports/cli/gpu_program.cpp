@@ -57,7 +57,7 @@ int run_gpu_program(const std::vector<std::string>& arguments) {
   if (!program) throw UsageError(probe_gpu().why);
   std::vector<std::string> command = {program->string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  // What the terminal sends reaches both: the child has time to keep what it has, unless it hangs in the driver.
+  // Signals of the terminal reach both: the child has time to keep what it has, unless it hangs in the driver.
   constexpr double grace_s = 30.0;
   catch_signals();
   Process child;

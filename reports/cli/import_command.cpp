@@ -33,7 +33,7 @@ std::string imported_logs(const std::vector<std::string>& files, const ImportInp
       why = error.what();
     }
     if (run.scenario.empty())
-      warn(fmt::format("{}: no scenario: {}; --base SCENARIO says what was trained", file, why));
+      warn(fmt::format("{}: no scenario: {}; --base SCENARIO states what was trained", file, why));
   }
   if (const std::string remark = assumed_machine(runs); !remark.empty()) warn(remark);
   std::string table = log_table(runs, options.scenario, options.overrides);
@@ -59,15 +59,13 @@ void add_import(CLI::App& app, ExitStatus& status) {
     const bool compares = importer.word == "kineto", logs = importer.word == "log";
     CLI::App* kind =
         command->add_subcommand(std::string(importer.word), fmt::format("{}: {}", importer.becomes, importer.reads));
-    kind->add_option("FILE", options->files, std::string(importer.reads))
-        ->required()
-        ->expected(logs ? -1 : 1);
+    kind->add_option("FILE", options->files, std::string(importer.reads))->required()->expected(logs ? -1 : 1);
     add_text(*kind, "-o,--output", options->output, "FILE",
              fmt::format("file to write {} to (default: standard output)", importer.becomes));
     add_overrides(*kind, options->input.overrides);
     if (compares) {
       add_text(*kind, "--scenario", options->input.scenario, "SCENARIO",
-               "what was profiled, to be predicted beside it");
+               "scenario of the profile, for comparison with its prediction");
       add_fidelity(*kind, options->input.fidelity);
     }
     if (logs) {

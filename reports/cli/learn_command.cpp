@@ -19,6 +19,7 @@
 #include "reports/cli/plan_uncertainty.hpp"
 #include "reports/import/training_log.hpp"
 #include "reports/measured/measured.hpp"
+#include "reports/print/number.hpp"
 #include "sim/simulate.hpp"
 #include "validate/learn/stack_file.hpp"
 
@@ -110,7 +111,7 @@ std::string described_at_head(const ImportInput& input, bool described_elsewhere
   }
 }
 
-/// What was trained: NAME.yaml beside NAME.log, else the arguments at the log's head, else --scenario.
+/// The scenario of a log: NAME.yaml beside NAME.log, else the arguments at the log's head, else --scenario.
 Case row_of_log(const std::string& file, const LearnOptions& options, std::vector<LoggedRun>& logged) {
   ImportInput input;
   input.file = file;
@@ -204,7 +205,7 @@ void warn_of_misfit(const LearnedStack& stack) {
       times));
 }
 
-/// What a plan does not choose: rows of which it is the same text are ways to do the same on the same machines.
+/// The settings that a plan does not choose: rows with equal text are alternatives for the same task and machines.
 std::string task_of(const Case& row) {
   std::string task = row.base;
   if (!row.measured.empty()) task += ' ' + std::string(name(row.measured.front().quantity));
@@ -243,8 +244,8 @@ ExitStatus run_learning(const LearnOptions& options) {
   if (runs.size() < fewest) {
     const std::string why =
         from.failed.empty() ? "" : fmt::format("; {} is left out: {}", from.failed[0].first, from.failed[0].second);
-    throw UsageError(fmt::format("{}: {} usable training runs; at least {} are needed{}", options.inputs[0],
-                                 runs.size(), fewest, why));
+    throw UsageError(fmt::format("{}: {}; at least {} are needed{}", options.inputs[0],
+                                 counted(std::ssize(runs), "usable training run"), fewest, why));
   }
   if (from.base.empty()) from.base = runs.front().scenario.trainer;
   at_hand.nodes.assign(sizes.begin(), sizes.end());
@@ -311,7 +312,7 @@ void add_learn(CLI::App& app, ExitStatus& status) {
       ->required()
       ->type_name("RUNS.csv|LOG|FOLDER|SCENARIO");
   add_text(command, "--scenario", options.scenario, "SCENARIO",
-           "what was trained, for logs without arguments at their head and without a NAME.yaml beside them");
+           "scenario of logs without arguments at their head and without a NAME.yaml");
   CLI::Option* output =
       add_text(command, "-o,--output", options.output, "PROFILE.yaml",
                "write the settings profile, for plan.framework and --stack (required without --next or --json)");

@@ -46,8 +46,8 @@ struct Candidate {
   bool is_choice = true;
 };
 
-/// What a stack's own error hangs on: how the model is divided, the pipeline, the passes, what these run again, and the
-/// plan by itself.
+/// Features on which a stack's own error depends: how the model is divided, the pipeline, the passes, what these run
+/// again, and the plan by itself.
 std::vector<std::uint64_t> parts_of(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const auto& train = std::get<TrainWorkload>(scenario.workload);
@@ -95,7 +95,7 @@ void add_smaller(const NextOptions& options, const std::vector<std::string>& ove
       smaller.is_choice = false;
       smaller.parts.push_back(hash_of(part));
     } catch (const ScenarioError&) {
-      return;  // what the rest of the machines cannot do
+      return;  // impossible on the other machines
     }
   }
 }

@@ -25,7 +25,7 @@ namespace foretrain {
 
 namespace {
 
-// What a name of the catalogue stands for: figures that follow from its file, then the file as it is written.
+// Shows a name of the catalogue: figures that follow from its file, then the file as it is written.
 
 std::string with_file(const std::string& figures, const std::filesystem::path& file) {
   const std::string text = read_text_file(file);
@@ -108,12 +108,11 @@ void add_hardware_init(CLI::App& hardware, ExitStatus& status) {
   add_number(command, "--gpus", node.gpus, 1, 1024, "how many GPUs it has");
   add_choice(
       command, "--links", {std::begin(gpu_link_words) + 1, std::end(gpu_link_words)},
-      [&node](std::size_t place) { node.links = static_cast<GpuLinks>(place + 1); }, "how GPUs are joined beside PCIe");
+      [&node](std::size_t place) { node.links = static_cast<GpuLinks>(place + 1); }, "links between GPUs besides PCIe");
   add_number(command, "--sockets", node.sockets, 1, 1024, "processors");
-  add_number(command, "--switches", node.switches, 0, 1024,
-             "PCIe switches, on which GPUs and cards hang; 0: on the processors");
+  add_number(command, "--switches", node.switches, 0, 1024, "PCIe switches of GPUs and NICs; 0: all on the processors");
   add_number(command, "--nics", node.nics, 0, 1024, "NICs");
-  add_text(command, "--nic-bandwidth", node.nic_bandwidth, "'400 Gbit/s'", "what one of them carries");
+  add_text(command, "--nic-bandwidth", node.nic_bandwidth, "'400 Gbit/s'", "bandwidth of one NIC");
   add_text(command, "-o,--output", options.output, "FILE.yaml", "file to write (default: standard output)");
 }
 

@@ -33,7 +33,7 @@ bool is_gpus_per_node(std::string_view key);
 /// searched yet.
 bool is_short_of_memory(const PlanSearch& search, const PlanDimensions& chosen, PlanGoal goal);
 
-/// How much longer the best plan takes than that of another search; nothing where the other is not worth what it needs.
+/// Time of the best plan over that of another search; nothing where the other is not worth what it needs.
 std::optional<double> times_as_long(const PlanSearch& plain, const PlanSearch& other);
 
 /// Hardware that the user compares.

@@ -51,14 +51,14 @@ constexpr double reach = 4.0;  ///< standard deviations of a step: two plans tha
 
 bool fits(const RankedPlan& plan) { return plan.train().memory.fits(); }
 
-/// How many of the plans, the best first, have a chance.
+/// Number of plans, the best first, that may be the best.
 std::size_t finalists(const std::vector<RankedPlan>& plans, double spread) {
   const double most = plans.front().value * std::exp(reach * spread);
   const auto beyond = std::ranges::find_if(plans, [&](const RankedPlan& p) { return !fits(p) || p.value > most; });
   return std::min(most_drawn, at_index(beyond - plans.begin()));
 }
 
-/// What the network keeps of its rate is a random walk over doublings: of the nodes beyond the runs that the stack was
+/// The network's efficiency is a random walk over doublings: of the nodes beyond the runs that the stack was
 /// learned from, and of each group beyond their largest.
 void add_caution(PlanReport& report, const Scenario& example, const std::vector<std::vector<Effect>>& effects,
                  const std::vector<UncertainResource>& unknown) {

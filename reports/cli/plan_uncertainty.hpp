@@ -1,4 +1,4 @@
-// What each thing that is not known makes of a step, and tasks for other processes.
+// The effect of each unknown on a step, and tasks for other processes.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ struct PlotOptions {
   std::vector<std::string> variations;
   std::vector<std::string> overrides;
   std::string output;
-  std::string table;                 ///< what is drawn, as CSV; empty: not written
+  std::string table;                 ///< plotted data as CSV; empty: not written
   std::optional<std::string> title;  ///< instead of the picture's own
   std::vector<std::string> labels;   ///< instead of the series' names
   double width_cm = 0.0;             ///< in print; 0: a picture for screens
@@ -29,7 +29,7 @@ struct PlotOptions {
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 
-  // What some kinds take; empty: as their help says.
+  // Options of some kinds; empty: as their help says.
   std::vector<std::string> algorithms, curves, quantities, where;
   std::vector<int> gpus;
   std::string x, y, panels;
@@ -48,7 +48,7 @@ struct PlotKind {
   /// "draw" where there is no text, so that there must be an output, and "vary" where there must be a variation.
   std::string_view options;
   ExitStatus (*run)(const PlotOptions& options);
-  const char* variations = nullptr;  ///< what --vary is for; null: there is no such option
+  const char* variations = nullptr;  ///< purpose of --vary; null: there is no such option
 };
 
 /// Adds what the kind takes to its subcommand.

@@ -97,7 +97,7 @@ AttentionChart predict(const PlotOptions& options) {
   return chart;
 }
 
-/// Where an algorithm begins to take less time than the first wherever both fit.
+/// Length from which an algorithm takes less time than the first wherever both fit.
 std::string crossover_sentence(const CurveChart& times, std::size_t curve) {
   const Curve &first = times.curves.front(), &later = times.curves[curve];
   std::optional<std::size_t> place;

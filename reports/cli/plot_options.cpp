@@ -29,7 +29,7 @@ double centimetres(const std::string& text) {
   throw UsageError("--width " + text + ": a width of 4 to 100 cm, such as 8.5cm, 85mm or 3.35in");
 }
 
-/// How a picture is to look, and where its numbers go.
+/// Options for the look of a picture, and the file of its numbers.
 void add_looks(CLI::App& app, PlotOptions& options) {
   app.add_option_function<std::string>(
          "--title", [&options](const std::string& title) { options.title = title; }, "title of the picture ('': none)")
@@ -77,7 +77,7 @@ constexpr PlotOption plot_options[] = {
     {"constant-tokens", &PlotOptions::constant_tokens, "",
      "shorter sequences come in larger batches: batch times length stays that of the scenario"},
     {"band", &PlotOptions::band, "", "shade the 90 % interval"},
-    {"rates", &PlotOptions::rates, "", "write samples per second beside the bars"}};
+    {"rates", &PlotOptions::rates, "", "print samples per second next to the bars"}};
 
 /// Options of other types. Whether there is one of this name.
 bool add_other(CLI::App& app, const std::string& name, PlotOptions& options) {

@@ -33,7 +33,7 @@ Examples:
   foretrain scenarios list                           list shipped scenarios
 )";
 
-/// What the user meant where a word stands in a subcommand's place and is none; nothing where all are.
+/// The subcommand that the user meant by an unknown word; nothing where all are.
 std::optional<std::string> no_subcommand(const CLI::App& app, std::span<char* const> words) {
   const CLI::App* command = &app;
   std::string path;

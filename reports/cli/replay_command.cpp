@@ -88,7 +88,7 @@ void export_graphs(const std::vector<ReplayJob>& scenarios, Fidelity fidelity, c
 bool run_on_gpus(const std::vector<ReplayJob>& scenarios, Fidelity fidelity, const std::string& folder) {
   const ScratchFolder scratch;
   const std::string& graphs = scratch.path();
-  export_graphs(scenarios, fidelity, graphs);  // what cannot be replayed is said first
+  export_graphs(scenarios, fidelity, graphs);  // errors of the replay come first
   const std::string& name = scenarios.front().name;
   const auto program = find_gpu_program();
   if (!program) no_gpu(name, "it runs on GPUs, and this build has no foretrain-gpu (no CUDA toolkit)");
@@ -122,7 +122,7 @@ struct ReplayCommand {
   bool timeline = false;
 };
 
-/// Whose measurements are made here. Tables also hold those of others (gloo, mpi, server).
+/// The executor of measurements made here. Tables also hold those of others (gloo, mpi, server).
 constexpr const char* own_executor = "own";
 
 /// Messages from here on count for the bar: below, the latency of a busy kernel is all there is.

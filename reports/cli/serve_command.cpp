@@ -27,7 +27,7 @@
 
 namespace foretrain {
 
-// What passes between the server and the process that answers, in MessagePack: bytes in any encoding.
+// Messages between the server and the process that answers, in MessagePack: bytes in any encoding.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpRequest, method, path, parameters, content_type, body)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpAnswer, status, body, type)
 

@@ -24,7 +24,7 @@ std::vector<TimelineEntry> measured_entries(const std::string& file, int rank_cl
 /// The best plans for the first file's training, the fastest first.
 PlanReport plan_report(const PlotOptions& options);
 
-/// What a search chooses where these keys, whole or their last words, keep the scenario's values, and with these
+/// Dimensions of a search in which these keys, whole or their last words, keep the scenario's values, with these
 /// extras. Throws UsageError for a key in which plans do not differ, and for unknown extras.
 PlanDimensions plan_dimensions(const std::vector<std::string>& fixed, const std::vector<std::string>& allowed = {});
 

@@ -82,7 +82,7 @@ void check_table(const Selection& selection, const SweepIdentity& identity, cons
   if (!selection.where.empty() || !selection.sort.empty()) check_selection(nothing, selection);
 }
 
-/// Where rows are kept until the table is written; "" where they need not outlast this process.
+/// The file that keeps rows until the table is written; "" if they need not outlast this process.
 std::string store_file(const SweepOptions& options, const Shard& shard) {
   if (!options.shard.empty()) return shard_file(options.output, shard);
   if (is_database(options.output)) return options.output;

@@ -17,7 +17,7 @@ struct Shard {
   [[nodiscard]] bool has(std::size_t row) const { return row % count == number - 1; }
 };
 
-/// Where a shard of the sweep that goes to `output` keeps its rows: out.2-of-8.sqlite for out.csv.
+/// File of a shard's rows, for the sweep that goes to `output`: out.2-of-8.sqlite for out.csv.
 std::string shard_file(const std::string& output, const Shard& shard);
 
 /// The script that runs this process's own command as an array of Slurm, of so many shards: whatever else its command

@@ -1,4 +1,4 @@
-// What a sweep predicts: the combinations of varied values, or the rows of a table.
+// Rows of a sweep: the combinations of varied values, or the rows of a table.
 #pragma once
 
 #include <functional>

@@ -37,7 +37,7 @@ class SweepStore {
   [[nodiscard]] const std::vector<CellKind>& kinds() const { return kinds_; }
   /// Of each row of the sweep, whether it is there and was not interrupted.
   [[nodiscard]] std::vector<bool> finished() const;
-  /// How many rows are there; those of one kind.
+  /// Number of rows, or of rows of one kind.
   [[nodiscard]] std::size_t count(std::optional<Reply::Kind> kind = {}) const;
   /// Adds a row that is not there. Throws UsageError when it cannot be written.
   void add(std::size_t row, const std::vector<std::string>& inputs, const Reply& reply);

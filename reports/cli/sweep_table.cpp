@@ -35,7 +35,7 @@ void value_of_cell(sqlite3_context* context, int, sqlite3_value** arguments) {
 
 std::string last_word(const std::string& column) { return column.substr(column.rfind('.') + 1); }
 
-/// What stands for a column in queries, by its name and by the last word of that where no other column has it.
+/// Names of a column in queries, by its name and by the last word of that where no other column has it.
 std::map<std::string, std::string> names_in_queries(const SweepStore& store) {
   std::map<std::string, std::string> names;
   std::map<std::string, int> last_words = {{"row", 1}, {"outcome", 1}};

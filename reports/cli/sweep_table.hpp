@@ -15,7 +15,7 @@ struct Selection {
   std::string where = {};  ///< an expression of SQL; empty: every row
   std::string sort =
       {};               ///< a column or an expression, least first; "-" before it: greatest first. Empty: as asked for
-  std::size_t top = 0;  ///< how many; 0: all
+  std::size_t top = 0;  ///< number of rows; 0: all
   bool skip_impossible = false;
 };
 

@@ -1,4 +1,4 @@
-// What stands between a page of text and the screen: its width, its characters, its colours.
+// Conversion of a page of text for the screen: its width, its characters, its colours.
 #pragma once
 
 #include <string>

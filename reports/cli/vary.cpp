@@ -56,7 +56,7 @@ std::vector<std::string> split_values(const std::string& text, char separator = 
   return values;
 }
 
-/// How a range goes from one value to the next.
+/// The step of a range from one value to the next.
 struct Stride {
   double number = 1.0;
   bool multiplies = false;
@@ -114,7 +114,7 @@ bool is_column_of_tables(const std::string& key) {
   return std::ranges::find(columns, first) != columns.end();
 }
 
-/// What pictures call a key's value: numbers and flags by the key's title as well, other words by themselves.
+/// Labels of a key's values in pictures: numbers and flags by the key's title as well, other words by themselves.
 std::string value_words(const std::string& key, const std::string& value) {
   if (sync_choice(key, value)) return sync_words(value);
   const bool bare = value == "true" || value == "false" || value.find_first_of("0123456789") == 0;

@@ -196,7 +196,7 @@ void answer_all(std::size_t count, int workers, const TextTask& task,
   const int patience = stop ? 200 : -1;  // milliseconds
   Runs runs(count, workers);
   std::vector<Worker> busy;
-  // Where the system refuses a worker (descriptors, processes), those that there are do its work.
+  // If the system refuses a worker (descriptors, processes), the others do its work.
   const auto hire = [&] {
     try {
       busy.emplace_back(task).start(runs.take());

@@ -224,7 +224,7 @@ class Causes {
 
 double bell(double deviations) { return std::exp(-0.5 * deviations * deviations); }
 
-/// How usual a size is, from 1 for none.
+/// Likelihood of a size, from 1 for none.
 double usual_size(const CauseRow& row, const std::optional<double>& share) {
   return share ? bell(std::log(*share) / std::log(row.usual)) : 1.0;
 }

@@ -26,7 +26,7 @@ struct StepCause {
   std::string command = {}, look_at = {};
 };
 
-/// What the measured step would become; `without` the likeliest cause, or by one change of remedies().
+/// The measured step after a change; `without` the likeliest cause, or by one change of remedies().
 struct StepChange {
   std::string name;
   std::vector<std::string> overrides;
@@ -48,7 +48,7 @@ struct StepEvidence {
 struct StepDiagnosis {
   std::string scenario;
   Seconds measured, expected, low, high;  ///< the 90 % interval of the prediction
-  std::string source = {};                ///< where the measured step is from; may be empty
+  std::string source = {};                ///< source of the measured step; may be empty
   double none = 1.0;                      ///< likelihood that the prediction is as far off, and there is no cause
   bool explained = true;                  ///< by one cause: its step's interval holds the measured one; or within()
   std::vector<StepCause> causes = {};     ///< likeliest first

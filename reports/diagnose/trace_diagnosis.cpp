@@ -191,7 +191,7 @@ std::map<InstanceKey, Instance> instances_of(std::span<const RankTrace> traces) 
   return instances;
 }
 
-/// Who comes last to a collective finds all others waiting: its kernel is the shortest. No clocks are compared.
+/// The last rank at a collective finds all others waiting: its kernel is the shortest. No clocks are compared.
 std::vector<TraceRank> ranks_of(std::span<const RankTrace> traces, const std::map<InstanceKey, Instance>& instances) {
   std::vector<TraceRank> ranks;
   if (traces.size() < 2) return ranks;

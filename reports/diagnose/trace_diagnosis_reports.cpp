@@ -23,7 +23,7 @@ std::string difference_text(Seconds difference) {
   return (difference < Seconds(0.0) ? "-" : "+") + format_seconds(Seconds(std::abs(difference.value())));
 }
 
-/// What a row's difference is.
+/// The kind of a row's difference.
 std::string_view word_of(const TraceRow& row) {
   constexpr double alike = 0.02;
   const double difference = row.difference() / std::max(row.expected, row.measured);

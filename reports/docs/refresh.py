@@ -136,7 +136,7 @@ def section_commands(section):
 
 
 def with_runs(program, template):
-    """How far runs of tables are off, where the template asks for them."""
+    """Errors of tables' runs that the template asks for."""
     known = {}
 
     def text(match):

@@ -82,7 +82,7 @@ std::string causes(const TrainResult& train, const TrainResult& reference) {
   return text;
 }
 
-/// What the row of a setting is called: lines whose settings speak for themselves are left out.
+/// Name of a setting's row: lines whose settings are clear by themselves are left out.
 std::string row_name(const Setting& setting) {
   static constexpr std::array clear = {"Batch", "Plan", "Training"};
   if (setting.name.empty() || std::ranges::find(clear, setting.line) == clear.end()) {

@@ -8,7 +8,7 @@
 
 namespace foretrain {
 
-/// How many times faster `result` is than `reference`: samples per second where both train, else time.
+/// Speed-up of `result` over `reference`: samples per second where both train, else time.
 struct Speedup {
   double factor = 1.0;
   /// Four of five measured pairs lie in here, should the errors of both predictions be independent.

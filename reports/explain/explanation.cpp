@@ -125,7 +125,7 @@ void diagnose(const Scenario& scenario, Explanation& e) {
     return;
   }
   e.bottleneck = "GPU compute";
-  e.advice = "the GPUs are well utilised: more or faster GPUs, or a faster number format";
+  e.advice = "more or faster GPUs, or a faster number format";
 }
 
 double speed_of(const Result& result) {

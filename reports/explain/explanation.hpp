@@ -43,7 +43,7 @@ std::vector<PathPart> critical_path(const std::vector<TimelineEntry>& timeline);
 
 struct Explanation {
   Result result;
-  /// Where what-ifs are estimates and the result is none: the estimate that they are compared with.
+  /// The estimate that what-ifs are compared with, if they are estimates and the result is none.
   std::optional<Result> estimate;
   std::vector<Finding> path;  ///< training only; the first "yes" ends it
   std::string bottleneck, advice;

@@ -1,4 +1,4 @@
-// What decides when an execution ends.
+// The critical path of an execution.
 #include <algorithm>
 #include <functional>
 #include <map>

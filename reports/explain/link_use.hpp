@@ -1,5 +1,5 @@
-// How busy a scenario's links are, when, and with what: the bytes of all its transfers over what each link could have
-// carried at the same time.
+// Utilisation of a scenario's links over time, by transfer: the bytes of all its transfers over what each link could
+// have carried at the same time.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct LinkUse {
   BytesPerSecond bandwidth;  ///< of the first of them
   int links = 0;
   LinkId busiest_link = -1;
-  Bytes busiest = {};               ///< what the busiest of them carries
+  Bytes busiest = {};               ///< on the busiest of them
   double mean = 0.0;                ///< share of the time in which a link is busy, of all of them
   double most = 0.0;                ///< of the busiest
   Seconds in_use = {};              ///< moments in which a transfer crosses the busiest; the background is no transfer
@@ -35,7 +35,7 @@ struct LinkUse {
   std::vector<double> slices = {};  ///< share of the busiest's bandwidth that is used, in equal parts of the time
 };
 
-/// What the kernels of one class of ranks wait until another has done its part: of a collective of both, or of what it
+/// Time that kernels of one rank class wait until another has done its part: of a collective of both, or of what it
 /// sends. The transfer's own time is not in it.
 struct Wait {
   std::string late, waiting;  ///< "stage 1", "stage 0, rank 4": as their compute streams are called

@@ -1,4 +1,4 @@
-// What a part that fails costs a training until it is repaired: a slow GPU, a card, a machine, a switch.
+// The cost of a failed part until it is repaired: a slow GPU, a card, a machine, a switch.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace foretrain {
 
 /// The scenario without each part that a training's cluster has; none where its machines differ, or nothing is trained.
-/// Where machines are gone, training restarts on those that are left, with as many whole replicas as these hold, each
+/// If machines fail, training restarts on those that are left, with as many whole replicas as these hold, each
 /// with the samples that it had; else it goes on, slower.
 std::vector<WhatIf> part_losses(const Scenario& scenario, const Reload& reload);
 

@@ -19,17 +19,17 @@ struct WhatIf {
   int lost_machines = 0;  ///< from which it restarts
 
   std::optional<Result> result = std::nullopt;  ///< once it is predicted
-  std::string why_not = {};                     ///< where there is no such scenario, or no result
+  std::string why_not = {};                     ///< if there is no such scenario, or no result
   double speedup = 1.0;  ///< samples per second over the unchanged scenario's; of a collective, its time over this
 };
 
-/// How much faster or slower scaled_resources() makes a resource.
+/// Factor by which scaled_resources() makes a resource faster or slower.
 inline constexpr double resource_scale = 1.1;
 
 /// Every resource that the scenario has, by itself: first faster, then slower, two entries of one name.
 std::vector<WhatIf> scaled_resources(const Scenario& scenario);
 
-/// What a data loader does to samples: one of scaled_resources(), where the scenario has a loader.
+/// Work of a data loader on samples: one of scaled_resources(), where the scenario has a loader.
 inline constexpr const char* sample_preprocessing = "sample preprocessing";
 
 /// The scenario with a resource, by its name there, so many times as fast. Throws InternalError for another name.
@@ -43,7 +43,7 @@ struct UncertainResource {
   std::string name;
   double spread = 0.0;
   std::optional<Scenario> faster, slower;  ///< by one standard deviation; nothing where that changes nothing
-  bool taught_by_runs = false;  ///< what a stack's own runs say: how fast kernels, dispatch and the network are
+  bool taught_by_runs = false;             ///< learned from a stack's own runs: speeds of kernels, dispatch and network
 };
 
 /// Resources whose uncertainty decides which plan is best (`uncertainty.*`): kernels by `kernels`, links and NICs as
@@ -65,7 +65,7 @@ using Reload = std::function<Scenario(const std::vector<std::string>& overrides)
 /// The scenario with these overrides, or why it cannot be.
 WhatIf reloaded(std::string name, std::vector<std::string> overrides, const Reload& reload);
 
-/// What may make the scenario faster, without regard to what it would do to the training's result: other
+/// Changes that may make the scenario faster, without regard to their effect on the training's result: other
 /// synchronisation, precision, execution, schedule, batch, and twice the network. Changes that the scenario has already
 /// are left out; those that it cannot have say why.
 std::vector<WhatIf> remedies(const Scenario& scenario, const Reload& reload);

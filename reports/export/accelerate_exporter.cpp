@@ -1,4 +1,4 @@
-// What `accelerate config` writes (huggingface/accelerate, commands/config): FSDP, replicas, or DeepSpeed.
+// Files of `accelerate config` (huggingface/accelerate, commands/config): FSDP, replicas, or DeepSpeed.
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ bool has_context(const Plan& plan, bool fsdp, bool deepspeed) {
   return plan.context > 1 && (fsdp || (deepspeed && ulysses));
 }
 
-/// How many micro-batches each rank adds up that has samples of its own in the file.
+/// Number of micro-batches that each rank with its own samples accumulates in the file.
 std::string accumulated_in_file(Outgoing& out, bool fsdp, bool deepspeed) {
   const Plan& plan = out.plan();
   std::int64_t ranks = worker_gpus(plan, out.scenario().cluster);
@@ -76,7 +76,7 @@ std::string export_accelerate(Outgoing& out) {
   out.put("num_processes", std::to_string(worker_gpus(plan, cluster)));
   out.put_rows("accelerate", {"deepspeed_config.", "megatron_lm_config.", "parallelism_config.", "fsdp_config."});
   if (casts_operands(out.train().precision) && out.train().precision != Precision::fp8) {
-    out.put("mixed_precision", "bf16");  // what the rest is kept in
+    out.put("mixed_precision", "bf16");  // format of the rest
   }
   if (plan.tensor > 1 && !has_tensor(plan, fsdp)) out.leave_out({"plan.tensor", "plan.tensor_overlap"});
   if (plan.context > 1 && !has_context(plan, fsdp, deepspeed)) out.leave_out({"plan.context", "plan.context_method"});

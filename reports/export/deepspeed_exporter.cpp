@@ -12,7 +12,7 @@ std::string export_deepspeed(Outgoing& out) {
                  "plan.stage_layers", "plan.embedding_in_pipeline"});
   out.put_rows("deepspeed");
   out.put_rows("deepspeed_precision");
-  if (casts_operands(out.train().precision)) out.put("bf16.enabled", "true");  // what the rest is kept in
+  if (casts_operands(out.train().precision)) out.put("bf16.enabled", "true");  // format of the rest
   out.put("gradient_accumulation_steps", std::to_string(accumulated(out)));
   if (out.stated("plan.sync.bucket") && out.plan().sync.bucket_rule.empty()) {
     const double each = bytes_per_element(out.plan().sync.gradient_precision).value();

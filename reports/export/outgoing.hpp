@@ -13,7 +13,7 @@
 
 namespace foretrain {
 
-/// What a scenario states of its training and plan, by dotted key; of a transformer each value, and the precision,
+/// Stated values of a scenario's training and plan, by dotted key; of a transformer each value, and the precision,
 /// stated or not, and the batch in samples.
 std::map<std::string, std::string> stated_values(const Scenario& scenario);
 
@@ -46,7 +46,7 @@ class Outgoing {
   [[nodiscard]] const std::vector<std::string>& refused() const { return refused_; }
 
   void put(const std::string& theirs, std::string value);
-  /// What a group of settings.def has words for, each of our keys once; without what begins so.
+  /// Writes the rows of a group of settings.def, each of our keys once, except those that begin so.
   void put_rows(std::string_view group, std::initializer_list<std::string_view> without = {});
   /// In the order in which they were put. Switches are "true" or "false".
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& settings() const { return settings_; }
@@ -61,7 +61,7 @@ class Outgoing {
 
 /// Arguments of Megatron-LM, without those of its launcher.
 void put_megatron_arguments(Outgoing& out);
-/// What is offloaded, by the keys that state where optimizer states and parameters are: "cpu" or "nvme".
+/// Writes offloading, by the keys that place optimizer states and parameters: "cpu" or "nvme".
 void put_offload(Outgoing& out, const std::string& optimizer, const std::string& parameters);
 /// Without those of parameter servers and of other jobs.
 std::int64_t training_nodes(const Scenario& scenario);

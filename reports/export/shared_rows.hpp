@@ -10,7 +10,7 @@ namespace foretrain {
 struct SharedRows {
   std::string table;  ///< CSV with the columns of scenarios/cases
   std::size_t rows = 0, columns = 0;
-  std::map<std::string, int> removed;  ///< how often what was taken out: columns, keys, "case names"
+  std::map<std::string, int> removed;  ///< number of removed columns, keys, "case names"
 };
 
 /// Keeps measured values, numbers, words and names of the catalogue. Names of cases, sources, descriptions and paths

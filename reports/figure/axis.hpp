@@ -53,7 +53,7 @@ std::string si_text(double value, std::string_view unit);
 /// touch others.
 void choose_tics(Axis& axis, int pixels, bool across);
 
-/// Where the axis leaves them open, a range around the values and tics: linear ones that go `upward` start at zero, the
+/// Sets open ends of the axis to a range around the values and tics: linear ones that go `upward` start at zero, the
 /// rest has some room on both sides.
 void set_range(Axis& axis, const std::vector<double>& values, bool upward);
 

@@ -27,7 +27,7 @@ Scale time_scale(double longest, const std::string& name = "time");
 
 struct CurveChart {
   std::string title = {}, subtitle = {};
-  std::string axis = {};                 ///< what x is: "GPUs"
+  std::string axis = {};                 ///< name of x: "GPUs"
   std::vector<double> places = {};       ///< along x, increasing
   std::vector<std::string> labels = {};  ///< of the places
   Scale scale = {};

@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 7> palette = {"#0072B2", "#D55E00"
 inline constexpr std::array<std::string_view, 6> area_palette = {"#004B7A", "#D55E00", "#E6BAD4",
                                                                  "#F0E442", "#56B4E9", "#00694D"};
 
-/// What the points of a series look like; own: as its colour has it (layout.hpp).
+/// Marks of a series' points; own: as its colour has it (layout.hpp).
 enum class Dot { none, own, circle, square, triangle, wedge, diamond, ring, frame };
 
 struct Point {
@@ -43,7 +43,7 @@ struct Box {
 /// Points joined by a line or not, or boxes, of one colour. A line without dots has its colour's dashes.
 struct Series {
   std::string name = {};         ///< in the legend, or at the line's end; empty: in neither
-  std::string told = {};         ///< what tables call it where it has no name
+  std::string told = {};         ///< its name in tables if it has none
   bool at_end = false;           ///< the name stands right of the panel at the height of the last point
   std::string value = {};        ///< and this behind it
   std::string_view colour = {};  ///< empty: the palette's next one
@@ -97,7 +97,7 @@ struct Panel {
   std::string_view edge = {};  ///< colour of the boxes' edges; empty: none
 };
 
-/// Where the names of series stand: above each panel, right of each, or above the first row for all.
+/// Position of the names of series: above each panel, right of each, or above the first row for all.
 enum class Legend { above, beside, shared };
 
 struct Figure {

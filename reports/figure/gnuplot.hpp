@@ -23,7 +23,7 @@ inline constexpr double screen_pixels_per_inch = 96.0;
 std::string terminal_script(PictureFormat format, int width, int height,
                             double pixels_per_inch = screen_pixels_per_inch);
 
-/// What the script draws. The same script gives the same bytes. Throws UsageError when gnuplot is missing, and
+/// The picture of a script. The same script gives the same bytes. Throws UsageError when gnuplot is missing, and
 /// std::runtime_error with its message when it rejects the script.
 std::string run_gnuplot(const std::string& script);
 

@@ -119,7 +119,7 @@ struct Margins {
   int title = 0;  ///< at the right as well, where another title stands beside this one
 };
 
-/// What a panel needs around its plot area; its legend too. In print titles are broken instead of reaching beyond it.
+/// Margins of a panel around its plot area, with its legend. In print titles are broken instead of reaching beyond it.
 Margins margins_of(Panel& panel, Legend legend, bool print) {
   Margins margins{24, least_right, gap, gap};
   const auto beyond = [&](const std::string& text, int font) { return text_width(text, font) - panel.width; };

@@ -1,4 +1,4 @@
-// Where the time of a step goes, one stacked bar per prediction.
+// Breakdown of a step's time, one stacked bar per prediction.
 #pragma once
 
 #include <string>

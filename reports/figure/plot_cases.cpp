@@ -20,7 +20,7 @@ Named& named(std::vector<Named>& all, const std::string& name, std::string Named
   return all.back();
 }
 
-/// What all panels have in common, so that they can be compared: their times, and the colour of each name.
+/// Scales that all panels share, so that they can be compared: their times, and the colour of each name.
 struct Common {
   double shortest = 0.0;
   Seconds longest;

@@ -27,7 +27,7 @@ struct CasePanel {
 };
 
 struct CaseFigure {
-  std::string axis;  ///< what x is
+  std::string axis;  ///< name of x
   std::string time = "time of one step";
   std::vector<CasePanel> panels = {};
 };

@@ -1,4 +1,4 @@
-// How training grows with the number of GPUs, one curve per synchronisation algorithm, one column of panels per
+// Scaling of training with the number of GPUs, one curve per synchronisation algorithm, one column of panels per
 // scenario.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace foretrain {
 /// One scenario on more and more GPUs.
 struct ScalingChart {
   CurveChart steps = {};             ///< seconds of a step; places are numbers of GPUs
-  std::string samples = {};          ///< what they are called: "images"
+  std::string samples = {};          ///< their name: "images"
   std::vector<double> batches = {};  ///< so many of them make a step at each place
 
   /// Samples a second, and their share of the ideal: that of the best way on the fewest GPUs, times the others.

@@ -11,7 +11,7 @@ namespace foretrain {
 
 namespace {
 
-/// Where a curve is lowest; nothing where it has no value.
+/// Index of a curve's minimum; nothing where it has no value.
 std::optional<std::size_t> best_of(const Curve& curve) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < curve.values.size(); ++i) {

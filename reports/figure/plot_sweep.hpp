@@ -9,9 +9,9 @@
 namespace foretrain {
 
 struct SweepChart {
-  std::string key;        ///< what is varied: "plan.sync.bucket"
-  CurveChart times;       ///< seconds, whole steps first; without places the labels are names
-  std::size_t steps = 1;  ///< how many of the curves are whole steps; the others are parts of the first
+  std::string key;                          ///< varied key: "plan.sync.bucket"
+  CurveChart times;                         ///< seconds, whole steps first; without places the labels are names
+  std::size_t steps = 1;                    ///< number of curves of whole steps; the others are parts of the first
   std::vector<CurveChart> quantities = {};  ///< that are asked for; none: the times
 };
 

@@ -1,4 +1,4 @@
-// What ran where, and when: one row for each stream, copy engine, link and host thread.
+// Timeline of a step: one row for each stream, copy engine, link and host thread.
 #pragma once
 
 #include <string>

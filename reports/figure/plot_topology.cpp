@@ -80,7 +80,7 @@ Drawing drawing_of(const WiringTree& tree, int width) {
   Drawing drawing;
   for (int number = 0; std::cmp_less(number, tree.parts.size()); ++number) {
     std::vector<int>& row = rows[at_index(row_of(number))];
-    if (std::ranges::find(row, number) == row.end()) row.push_back(number);  // what stands in the tree nowhere
+    if (std::ranges::find(row, number) == row.end()) row.push_back(number);  // parts that are nowhere in the tree
     const auto& [name, kind, parent, above, depth, children] = part(number);
     if (parent >= 0 && above.stated())
       drawing.wires.push_back({describe(above), parent, row_of(parent), number, row_of(number)});
@@ -106,7 +106,7 @@ struct Tier {
   std::string name;  ///< "leaf": its boxes are leaf0, leaf1, …
   int count = 1;
   std::string words;
-  std::string below = {};  ///< what the lines to the row below are
+  std::string below = {};  ///< label of the lines to the row below
   int groups = 1;          ///< each of these is linked to each of those in its group, of which there are so many
 };
 

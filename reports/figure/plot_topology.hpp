@@ -19,7 +19,7 @@ struct TopologyPicture {
   double width_cm = 0.0;                          ///< as in Figure
 };
 
-/// Where all parts of a row would be too narrow to read, the first and the last are drawn.
+/// If all parts of a row would be too narrow to read, it shows the first and the last.
 Figure to_figure(const TopologyPicture& picture);
 
 /// The panel of one machine, so many pixels wide.

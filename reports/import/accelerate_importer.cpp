@@ -1,4 +1,4 @@
-// What `accelerate config` writes (huggingface/accelerate, commands/config): how processes are started and what shards
+// Files of `accelerate config` (huggingface/accelerate, commands/config): how processes are started and what shards
 // the model; neither the model nor its batches.
 
 #include "model/base/text.hpp"
@@ -46,7 +46,7 @@ void set_accelerate_shards(Settings& settings, Draft& draft) {
 
 /// Micro-batches that are accumulated, or fill a pipeline; how large one is stands in the training script.
 void set_accumulation(Settings& settings, Draft& draft) {
-  draft.assume("workload.train.micro_batch", "1", "the training script says it");
+  draft.assume("workload.train.micro_batch", "1", "set in the training script");
   for (const char* key : {"deepspeed_config.gradient_accumulation_steps", "gradient_accumulation_steps",
                           "megatron_lm_config.megatron_lm_num_micro_batches"}) {
     const auto steps = settings.whole(key);
@@ -63,7 +63,7 @@ std::string import_accelerate(const ImportInput& input) {
   Draft draft(input);
   draft.set("name", file_stem(input), draft.nowhere(), "");
   if (const ForeignSetting* file = settings.find("deepspeed_config.deepspeed_config_file")) {
-    fail(*file, "ZeRO, batch and offloading stand in that file", "foretrain import deepspeed " + file->value);
+    fail(*file, "ZeRO, batch and offloading are in that file", "foretrain import deepspeed " + file->value);
   }
   set_cluster(draft, accelerate_size(settings));
   assume_model(draft);
@@ -75,7 +75,7 @@ std::string import_accelerate(const ImportInput& input) {
   draft.assume("plan.framework", "ddp", "no distributed_type");
   if (draft.scalar("plan.framework") == "fsdp") {
     set_accelerate_shards(settings, draft);
-    draft.assume("plan.zero", "3", "fully sharded, as FSDP is unless something is said");
+    draft.assume("plan.zero", "3", "fully sharded, FSDP's default");
     if (const ForeignSetting* reshard = settings.find("fsdp_config.fsdp_reshard_after_forward")) {
       if (to_lower(reshard->value) == "true" || to_lower(reshard->value) == "false") {
         draft.set("plan.reshard_after_forward", *true_or_false(*reshard), *reshard);

@@ -32,7 +32,7 @@ class WireReader {
     std::uint32_t number = 0;
     std::uint64_t value = 0;  ///< of a whole number
     std::string_view bytes;   ///< of a text, a message or a fraction
-    std::size_t at = 0;       ///< where these begin in the file
+    std::size_t at = 0;       ///< their start in the file
     bool has_bytes = false;
   };
 

@@ -31,7 +31,7 @@ void set_deepspeed_bucket(Settings& settings, Draft& draft) {
   }
 }
 
-/// What transformers puts where the file says "auto" (integrations/deepspeed.py, HfTrainerDeepSpeedConfig) comes from
+/// Values of "auto" in the file (transformers, integrations/deepspeed.py, HfTrainerDeepSpeedConfig) come from
 /// the Trainer's arguments, which the file does not have: their defaults, and bf16 where the file leaves room for it.
 void set_deepspeed_precision(Settings& settings, Draft& draft) {
   set_rows(settings, "deepspeed_precision", draft);
@@ -63,9 +63,8 @@ TrainingSize deepspeed_size(Settings& settings) {
 
 void set_deepspeed_batch(Settings& settings, Draft& draft) {
   if (settings.is_auto("train_micro_batch_size_per_gpu")) {
-    draft.assume(
-        "workload.train.micro_batch", "8",
-        "train_micro_batch_size_per_gpu is auto: the Trainer's per_device_train_batch_size, 8 by default");
+    draft.assume("workload.train.micro_batch", "8",
+                 "train_micro_batch_size_per_gpu is auto: the Trainer's per_device_train_batch_size, 8 by default");
   }
   draft.assume("workload.train.micro_batch", "1", "train_micro_batch_size_per_gpu is missing");
   const auto steps = settings.whole("gradient_accumulation_steps");
@@ -80,8 +79,7 @@ void set_deepspeed_batch(Settings& settings, Draft& draft) {
 
 void set_deepspeed_autos(Settings& settings, Draft& draft) {
   if (settings.is_auto("gradient_clipping")) {
-    draft.assume("workload.train.clip_gradients", "true",
-                 "gradient_clipping is auto: max_grad_norm, 1.0 unless it is said");
+    draft.assume("workload.train.clip_gradients", "true", "gradient_clipping is auto: max_grad_norm, 1.0 by default");
   }
   if (!settings.is_auto("zero_optimization.reduce_bucket_size")) return;
   const YamlNode* model = draft.document().at("workload.train.model");

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t longest_flow = 100;  ///< characters of a list or mapping that stands on one line
 constexpr int comment_width = 118;
 
-/// What YAML would take for something else than this text is quoted; JSON's quotes are YAML's.
+/// Text that YAML would read as another type is quoted; JSON's quotes are YAML's.
 std::string scalar_text(const YamlNode& node) {
   if (node.is_null()) return "null";
   const std::string& text = node.scalar;

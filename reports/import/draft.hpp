@@ -36,7 +36,7 @@ struct DraftValue {
 
 class Draft {
  public:
-  /// Where the user says a value (ImportInput::overrides), what the file says of it does not count.
+  /// The user's values (ImportInput::overrides) replace those of the file.
   explicit Draft(const ImportInput& input);
 
   /// Writes a value where the dotted key is not written yet, making mappings on the way. `comment` is printed behind it

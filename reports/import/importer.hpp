@@ -45,7 +45,7 @@ std::string file_stem(const ImportInput& input);
 /// anything but a mapping.
 YamlNode parse_config(const ImportInput& input, const std::string& what);
 
-/// What parsing JSON threw, at its place of the file; `start`: where in the text parsing began.
+/// Throws a JSON parser's error with its place in the file; `start`: where in the text parsing began.
 [[noreturn]] void refuse_json(const nlohmann::json::exception& error, std::string_view text, const std::string& file,
                               const std::string& expected, std::size_t start = 0);
 

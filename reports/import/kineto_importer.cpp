@@ -57,7 +57,7 @@ std::string import_kineto(const ImportInput& input) {
     predicted = predicted_kernels(load_scenario(input.scenario, input.overrides), input.fidelity);
   }
   std::string text = fmt::format("{}\n", input.file);
-  if (predicted) text += fmt::format("beside the prediction of {}\n", predicted->scenario);
+  if (predicted) text += fmt::format("against the prediction of {}\n", predicted->scenario);
   text += trace.steps_marked ? fmt::format("  a step, the mean of {}\n\n", trace.steps)
                              : "  no steps are marked (ProfilerStep): all of it is taken to be one\n\n";
   text += report_on(trace, predicted);

@@ -128,7 +128,7 @@ KernelKind kind_of_work(const TraceEvent& event) {
   return kind_of_kernel(event.name);
 }
 
-/// Who is to blame for a device that rests: the host where it launched the next kernel later than the one before had
+/// Causes of an idle device: the host where it launched the next kernel later than the one before had
 /// ended, or the data loader for as long as the host waited for it; else what the next kernel depends on.
 class IdleCauses {
  public:
@@ -215,7 +215,7 @@ void add_kernels(const std::vector<const TraceEvent*>& work, const Window& windo
 }
 
 /// A list of kernels as validate/pytorch/one_step.py writes it: name, launches in a step, seconds, operator, shapes.
-/// How long the step takes it does not say.
+/// It does not contain the time of the step.
 std::optional<KinetoSummary> summary_of_list(const std::string& text, const std::string& file) {
   constexpr std::string_view mark = "\"kernels of a step\"";
   if (std::string_view(text).substr(0, 100).find(mark) == std::string_view::npos) return std::nullopt;

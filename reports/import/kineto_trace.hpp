@@ -1,4 +1,4 @@
-// What a trace of PyTorch's profiler says of a training's steps: which kernels ran on the device, and how long.
+// Steps of a training in a trace of PyTorch's profiler: kernels on the device, with their times.
 #pragma once
 
 #include <map>

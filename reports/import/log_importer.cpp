@@ -35,7 +35,7 @@ std::string_view without_prefix(std::string_view line) {
   return line;
 }
 
-/// What the table calls an argument, and the option that it is of; inverse: one that turns it off.
+/// The table's name of an argument, and its option; inverse: an option that turns it off.
 struct ArgumentName {
   std::string_view table, option;
   bool inverse;
@@ -47,7 +47,7 @@ constexpr ArgumentName argument_names[] = {
     {"virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank", false}};
 
 /// "  num_layers ............ 24" between the lines around Megatron's arguments, in the words of its command line.
-/// What is off or absent is left out, and what has a meaning with experts alone where there are none.
+/// Leaves out arguments that are off or absent, and those of experts if there are none.
 std::vector<ForeignSetting> megatron_arguments(const ImportInput& input, std::size_t begin) {
   std::vector<ForeignSetting> settings;
   int line_number = position_in(input.text, begin, input.file).line;
@@ -198,8 +198,8 @@ std::string assumed_machine(std::span<const LoggedRun> runs) {
   const std::string others = assuming.size() == 1 ? "" : fmt::format(" and {} more", assuming.size() - 1);
   const YamlNode document = parse_yaml(assuming[0]->scenario, assuming[0]->file);
   const YamlNode* node = document.at("cluster.node");
-  return fmt::format("{}{}: the machine is assumed to be {}; --set cluster.node=NAME says which it is",
-                     assuming[0]->file, others, node == nullptr ? "the usual one" : flow_text(*node));
+  return fmt::format("{}{}: the machine is assumed to be {}; --set cluster.node=NAME states it", assuming[0]->file,
+                     others, node == nullptr ? "the usual one" : flow_text(*node));
 }
 
 std::string log_table(std::span<const LoggedRun> runs, const std::string& base,

@@ -106,7 +106,7 @@ void set_vocabulary(Settings& settings, Draft& draft) {
   if (draft.has(key)) return;
   const ForeignSetting* model = settings.find("--tokenizer-model");
   if (const auto words = vocabulary_of(model)) return draft.set(key, padded(*words), *model, how);
-  fail(*type, "the tokenizer decides the vocabulary, and the arguments do not tell its size",
+  fail(*type, "the tokenizer decides the vocabulary, and the arguments do not state its size",
        "--vocab-size N among them, or --set workload.train.model.vocabulary=N");
 }
 
@@ -304,7 +304,7 @@ std::string megatron_scenario(const ImportInput& input, Settings settings, const
   set_pipeline(settings, draft);
   set_recomputed_layers(settings, draft);
   set_sharding(settings, draft);
-  draft.set("plan.framework", framework, draft.nowhere(), "its settings, where no argument says otherwise");
+  draft.set("plan.framework", framework, draft.nowhere(), "its defaults");
   settings.ignore_without_time("megatron");  // NeMo's are Megatron's, too
   return finished_training(settings, draft, framework);
 }

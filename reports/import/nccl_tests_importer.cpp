@@ -1,4 +1,4 @@
-// What the programs of nccl-tests print (github.com/NVIDIA/nccl-tests, src/common.cu), as a table of cases for
+// Output of the programs of nccl-tests (github.com/NVIDIA/nccl-tests, src/common.cu), as a table of cases for
 // `foretrain validate`: a row for each size, out of place and in place.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -161,7 +161,7 @@ class OutputReader {
   int number_ = 0;
 };
 
-/// Where no program is named: reductions and roots tell some apart, what the bus carries for each byte others.
+/// Deduces the operation if no program is named, by reductions and roots, or by bus bytes per byte.
 std::string deduced_operation(const OutputReader& output, int ranks) {
   const Measured& row = output.rows.back();
   const double share = row.algorithm_bandwidth > 0.0 ? row.bus_bandwidth / row.algorithm_bandwidth : 0.0;
@@ -169,7 +169,7 @@ std::string deduced_operation(const OutputReader& output, int ranks) {
   const bool rooted = !row.root.empty() && row.root != "-1";
   if (rooted) return reduces ? "reduce" : "broadcast";
   if (reduces && ranks > 2) return share > 1.0 ? "all_reduce" : "reduce_scatter";
-  throw ScenarioError(row.where, "workload.collective.operation", "the output does not tell what was measured",
+  throw ScenarioError(row.where, "workload.collective.operation", "the output does not name the operation",
                       "the command line in the file, or --set workload.collective.operation=all_gather");
 }
 

@@ -175,7 +175,7 @@ void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   for (int a = 0; a < told.sockets; ++a) {
     for (int b = a + 1; b < told.sockets; ++b) {
       add({fmt::format("cpu{}", a), fmt::format("cpu{}", b), between.type, between.count, told.where,
-           "assumed: how sockets are joined is not told"});
+           "assumed: the file does not state socket links"});
     }
   }
 }
@@ -200,7 +200,7 @@ void set_network(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   if (told.card_gigabits) {
     draft.set("network.nic_bandwidth", fmt::format("{:.10g} Gbit/s", *told.card_gigabits), told.where, "");
   }
-  draft.note_assumed("network", "what the file does not tell, as " + from);
+  draft.note_assumed("network", "values missing in the file, as " + from);
   if (told.gpu_direct) draft.set("network.gpu_direct", *told.gpu_direct ? "true" : "false", told.where, "");
   for (const YamlEntry& entry : nearest.find("network")->value.entries) {
     const bool replaced = entry.key == "nic" && draft.has("network.nic_bandwidth");

@@ -22,7 +22,7 @@ struct ToldLink {
 struct ToldNode {
   int gpus = 0, sockets = 0;
   std::string gpu;            ///< the catalogue's name
-  std::string gpu_why;        ///< how it is known
+  std::string gpu_why;        ///< its source
   bool gpu_assumed = false;   ///< nothing names it
   bool gpu_by_class = false;  ///< a GPU of its generation on a board: which one, the machine that is most like it tells
   std::string hierarchy;      ///< of the processors, of scenarios/hardware/processors; empty: not told
@@ -54,7 +54,7 @@ YamlNode catalogue_node(const std::string& name);
 YamlNode nearest_node(const ToldNode& told, const std::string& gpu);
 /// A server without PCIe switches, of the PCIe that the GPU has.
 YamlNode plain_node(const Gpu& gpu);
-/// How sockets of a machine are joined: the kind of link and its count; of one socket, as those of its maker are.
+/// Links between a machine's sockets: their type and count; of one socket, as those of its maker are.
 ToldLink socket_link(const YamlNode& machine);
 /// The text of a key of a file; empty where it has none.
 std::string text_at(const YamlNode& document, std::string_view key);

@@ -176,7 +176,7 @@ class MatrixMachine {
     if (likely.empty() && draft.scalar("gpu").empty()) {
       throw ScenarioError(
           told_.where, "gpu",
-          links > 0 ? fmt::format("no GPU is known by its {} NVLinks", links) : "nothing tells which GPUs these are",
+          links > 0 ? fmt::format("no GPU is known by its {} NVLinks", links) : "the GPU model is unknown",
           "--set gpu=NAME of `foretrain list`, or what `nvidia-smi -L` prints before the matrix");
     }
     if (likely.empty()) return;
@@ -246,7 +246,7 @@ class MatrixMachine {
     };
     for (std::size_t i = 0; i < count_; ++i) {
       if (static_cast<int>(i) >= matrix_.gpus && !is_near_gpu(i)) {
-        // Where no card is near a GPU, all are on the first socket; else these are not for collectives.
+        // If no NIC is near a GPU, all are on the first socket; else these are not for collectives.
         if (!some_near) told_.card_places.emplace_back("cpu0");
         continue;
       }

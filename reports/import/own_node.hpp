@@ -10,7 +10,7 @@ namespace foretrain {
 enum class GpuLinks { unsaid, nvswitch, nvlink_mesh, nvlink_bridge, pcie };
 inline constexpr std::string_view gpu_link_words[] = {"unsaid", "nvswitch", "nvlink-mesh", "nvlink-bridge", "pcie"};
 
-/// What is asked for: of `like` no more than a name. Empty texts and -1: not said; no cards are no network.
+/// Requested node: of `like` no more than a name. Empty texts and -1: not said; no cards are no network.
 struct OwnNode {
   std::string name = {}, like = {}, gpu = {}, nic_bandwidth = {};
   int gpus = -1, sockets = -1, switches = -1, nics = -1;

@@ -252,7 +252,7 @@ std::int64_t set_cluster(Draft& draft, const TrainingSize& size) {
   } else {
     nodes = std::lcm(size.replica, each) / each;
     draft.assume("cluster.nodes", std::to_string(*nodes),
-                 "the least that hold a replica of the model; the file does not tell");
+                 "the fewest that hold a replica of the model; not in the file");
   }
   if (per_node) {
     draft.set("cluster.gpus_per_node", std::to_string(*per_node), size.where, size.told_by);

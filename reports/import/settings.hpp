@@ -1,4 +1,4 @@
-// What a trainer's configuration says, as a flat list of keys and values, and the tables by which importers turn these
+// A framework's configuration as a flat list of keys and values, and the tables by which importers turn these
 // into a scenario.
 #pragma once
 
@@ -58,7 +58,7 @@ struct SettingRow {
 
   /// The dotted key of ours.
   [[nodiscard]] std::string_view ours() const;
-  /// What the tool says for a value of ours: "true" or "false" of a switch; nothing where it has no word for it.
+  /// The tool's word for a value of ours: "true" or "false" of a switch; nothing where it has no word for it.
   [[nodiscard]] std::optional<std::string> their_value(const std::string& our_value) const;
 };
 std::span<const SettingRow> all_settings();
@@ -99,12 +99,12 @@ struct TrainingSize {
 
 /// Node, nodes and GPUs of each: said where the size tells them, else assumed. How many GPUs these are.
 std::int64_t set_cluster(Draft& draft, const TrainingSize& size);
-/// What one rank takes in a step, in samples, as the batch of each GPU: of those that hold a replica together, a share.
+/// Sets the samples of one rank in a step as the batch of each GPU: of those that hold a replica together, a share.
 void set_batch_of_rank(Draft& draft, std::int64_t samples, const ForeignSetting& says);
 /// The number that a key of the draft has; 1 where it has none.
 std::int64_t number_of(const Draft& draft, std::string_view key);
 void assume_model(Draft& draft);
-/// What is offloaded, by the keys that state where the optimizer's states and the parameters are: cpu, nvme or none.
+/// Reads offloading, by the keys that place the optimizer's states and the parameters: cpu, nvme or none.
 void set_offload(Settings& settings, Draft& draft, const std::string& optimizer, const std::string& parameters);
 /// The scenario, in which what nobody asked for stands as not understood.
 std::string finished_training(Settings& settings, Draft& draft, std::string_view tool);

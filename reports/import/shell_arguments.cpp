@@ -56,7 +56,7 @@ std::optional<std::int64_t> arithmetic(std::string_view text, const Variables& v
     SQLite::Statement query(calculator, "SELECT " + expression);
     query.executeStep();
     const SQLite::Column result = query.getColumn(0);
-    if (result.isInteger()) return result.getInt64();  // what is too large for one is none
+    if (result.isInteger()) return result.getInt64();  // larger numbers are no integers
   } catch (const SQLite::Exception&) {
     // No arithmetic.
   }
@@ -256,7 +256,7 @@ class Script {
   int depth_;
   std::vector<std::size_t> line_starts_ = {0};
   Variables variables_;
-  std::optional<ForeignSetting> option_;  ///< whose value may follow
+  std::optional<ForeignSetting> option_;  ///< its value may follow
   std::vector<ForeignSetting> settings_;
 };
 

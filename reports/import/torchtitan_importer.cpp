@@ -139,7 +139,7 @@ void set_torchtitan_schedule(Settings& settings, Draft& draft) {
   const bool has_stages = number_of(draft, "plan.pipeline") > 1;
   set_rows(settings, "torchtitan_schedule", has_stages ? draft : unused);
   if (draft.scalar("plan.schedule") == "interleaved") {
-    draft.assume("plan.interleave", "2", "two chunks a stage, as torchtitan has unless layers_per_stage says more");
+    draft.assume("plan.interleave", "2", "two chunks per stage, torchtitan's default without layers_per_stage");
   }
 }
 

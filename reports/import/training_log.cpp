@@ -186,8 +186,8 @@ bool is_rate(LogQuantity quantity) { return quantity != LogQuantity::time && qua
 
 constexpr double settled = 1.1;  ///< times the median: a step is warm-up as long as none before it was faster
 
-/// How many steps at the beginning are slower than those of the second half: kernels are compiled and chosen, memory is
-/// allocated, connections are made. The first step counts in no log of more than three.
+/// Number of steps at the beginning that are slower than those of the second half: kernels are compiled and chosen,
+/// memory is allocated, connections are made. The first step counts in no log of more than three.
 std::size_t warm_up_of(const std::vector<LoggedStep>& steps, LogQuantity quantity) {
   if (steps.size() <= 3) return 0;
   std::vector<double> times;
@@ -279,7 +279,7 @@ LoggedRun read_training_log(const ImportInput& input) {
   }
   if (most.empty()) {
     throw ScenarioError(
-        {input.file, 0, 0}, "", "no line tells how long a step took",
+        {input.file, 0, 0}, "", "no line has a step time",
         "a log of Megatron-LM, NeMo, torchtitan, DeepSpeed, Hugging Face's Trainer, nanotron, Composer, "
         "Lightning or MLPerf, with its throughput");
   }

@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// What a figure in a log is: the number of a step, or how fast steps are. A rate says a step's time in a scenario
+/// Meaning of a number in a log: the index of a step, or the speed of steps. A rate says a step's time in a scenario
 /// alone. Of several, the first that a log has counts.
 enum class LogQuantity {
   time,
@@ -53,7 +53,7 @@ struct LoggedRun {
 };
 
 /// Reads the log by the format of which it has most steps (log_figures.def). Other lines are skipped. Throws
-/// ScenarioError where no line tells how long a step took.
+/// ScenarioError where no line has a step time.
 LoggedRun read_training_log(const ImportInput& input);
 
 /// The same of a profiler's trace whose steps are marked, or of a log.
@@ -69,7 +69,7 @@ bool assumes(const std::string& scenario, std::string_view key);
 /// "a.log and 2 more: the machine is assumed …" of those whose arguments do not name it; "" where there are none.
 std::string assumed_machine(std::span<const LoggedRun> runs);
 
-// What the importers of these frameworks make of settings, wherever these stand. Throws ScenarioError.
+// Scenarios of these frameworks' settings, from any source. Throws ScenarioError.
 std::string megatron_scenario(const ImportInput& input, Settings settings, const std::string& framework);
 std::string torchtitan_scenario(const ImportInput& input, Settings settings);
 /// Megatron-Bridge's name of a Megatron-LM argument; `inverse`: with true for false.

@@ -82,7 +82,7 @@ void add_line(std::string& text, std::string_view what, const std::string& told)
   text += fmt::format("  {:<10} {}\n", what, wrap(told, page_width() - 13, 13));
 }
 
-/// What one value of a key does; of all values, where `word` is empty, their flags in other programs.
+/// Meaning of one value of a key; if `word` is empty, flags of all values in other programs.
 struct ValueMeaning {
   std::string_view path, word, meaning;
 };
@@ -130,7 +130,7 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
   } else {
     add_line(text, "default", usual_of(key));
   }
-  add_line(text, "goes with", std::string(key.together));
+  add_line(text, "condition", std::string(key.together));
   add_line(text, "only with", placed.place.when);
   for (const Form& form : key.value.forms()) {
     if (form.kind == Form::Kind::quantity) {
@@ -169,7 +169,7 @@ bool has_value(const Place& place, std::string_view word) {
 /// "plan.zero" of "plan.zero: 3" and of "plan.zero x …"; empty where no key is named first.
 std::string key_in(std::string_view ours) { return std::string(ours.substr(0, ours.find_first_of(":, "))); }
 
-/// Under which heading a key is told: the key that it stands below, or the variant that has it.
+/// The heading of a key: the key that it stands below, or the variant that has it.
 std::string heading_of(const Place& place) {
   const std::size_t own = place.key->name.size();  // may have dots of its own
   return place.path.size() == own ? place.when : place.path.substr(0, place.path.size() - own - 1);
@@ -181,7 +181,9 @@ std::string value_in_brackets(const Key& key) {
   value.erase(0, value.starts_with("an ") ? 3 : value.starts_with("a ") ? 2 : 0);
   if (key.needed()) return value + "; required";
   const std::string usual = usual_of(key);
-  return usual.empty() ? value : fmt::format("{}; default {}", value, usual);
+  if (usual.empty() || usual == "none" || usual == "nothing") return value;
+  if (value == "true or false") return "default " + usual;
+  return fmt::format("{}; {}{}", value, usual.starts_with("needed") ? "" : "default ", usual);
 }
 
 /// A list of keys. Neighbours that differ in nothing but their names share a line; the variant that has the keys below
@@ -216,7 +218,7 @@ class MarkdownList {
   std::vector<std::string> others_;
 };
 
-/// Where a file's first keys are told, if that is in a scenario.
+/// Reference to the keys of a file that also stand in a scenario.
 std::string told_before(const std::vector<PlacedKey>& all, const keys::FileKind& file) {
   std::string text;
   for (const keys::Mapping* table : file.tables) {

@@ -45,14 +45,14 @@ struct ErrorStatistics {
   double median_error = 0.0;                      ///< median of the absolute errors
   double bias = 0.0;                              ///< mean of the signed errors
   double worst = 0.0;                             ///< the signed error farthest from zero
-  std::string worst_case;                         ///< whose it is
+  std::string worst_case;                         ///< its case
   std::optional<double> coverage = std::nullopt;  ///< share of those with an interval whose interval holds them
 };
 
 struct GroupAccuracy {
   std::string name;
   ErrorStatistics statistics;
-  double factor = 1.0;  ///< what anchoring multiplied the group's predictions by
+  double factor = 1.0;  ///< factor of anchoring on the group's predictions
   int anchors = 0;      ///< comparisons that the factor comes from
 };
 
@@ -61,7 +61,7 @@ struct WrongPair {
   std::string better, worse;  ///< names of the cases, as measured
   std::string group;
   std::string quantity;
-  double measured = 1.0;   ///< how many times as good the better one is
+  double measured = 1.0;   ///< ratio of the better one to the other
   double predicted = 1.0;  ///< the same as predicted: not above one
 };
 
@@ -90,7 +90,7 @@ struct AccuracyReport {
   std::vector<FailedCase> failed;
   int anchored = 0;                       ///< comparisons that were spent on factors
   std::map<std::string, Anchor> anchors;  ///< by the name that cases have in the column `anchor`
-  std::optional<PairReport> pairs;        ///< where it was asked for; before anchoring
+  std::optional<PairReport> pairs;        ///< if requested; before anchoring
 };
 
 ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);

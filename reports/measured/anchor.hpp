@@ -1,4 +1,4 @@
-// What measured runs of a model say of its other runs on the same machine.
+// Calibration of a model's predictions by measured runs on the same machine.
 #pragma once
 
 #include <string>
@@ -45,7 +45,7 @@ inline constexpr double anchor_scatter = 0.0563;
 /// "3 steps, ± 4 % among each other".
 std::string anchor_text(const Anchor& anchor);
 
-/// What the row's step says. Throws UsageError where it measures no time, or the result is of no training.
+/// The run of a row's step. Throws UsageError where it measures no time, or the result is of no training.
 AnchorRun anchor_run(const Case& row, const Result& result);
 
 /// The same work where everything that a rank does by itself takes `factor` times as long: on a processor all its

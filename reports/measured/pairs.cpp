@@ -37,7 +37,7 @@ SortedRival sorted(const Rival& rival, const std::vector<std::string>& keys) {
   return result;
 }
 
-/// How many times as good `a` is as `b`.
+/// Ratio of the quality of `a` to that of `b`.
 double advantage(const std::string& quantity, double a, double b) { return is_rate(quantity) ? a / b : b / a; }
 
 void check_keys(const std::vector<Rival>& rivals, const std::vector<std::string>& keys) {

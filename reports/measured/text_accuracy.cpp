@@ -101,7 +101,7 @@ std::string case_table(const AccuracyReport& report) {
   return "\nAll cases, in seconds, bytes and per second\n\n" + table.text(page_indent);
 }
 
-/// How many pairs are predicted in the measured order, and which are not.
+/// Number of pairs predicted in the measured order, and a list of the others.
 std::string pairs_section(const PairReport& pairs) {
   std::string text = "\nPairs ranked as measured\n" +
                      paragraph(fmt::format("Pairs differ only in {}, and by more than {:.0f} % as measured.",

@@ -1,4 +1,4 @@
-// What is known of scenarios, sweeps, plans and measurements as one HTML file that asks nobody for anything.
+// Scenarios, sweeps, plans and measurements as one HTML file that loads nothing.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,7 +26,7 @@ struct ScalingPart {
   Fidelity fidelity = Fidelity::flows;
 };
 
-/// What is told of one scenario. The result in the explanation has its settings and its timeline.
+/// The page's part on one scenario. The result in the explanation has its settings and its timeline.
 struct ScenarioPart {
   Explanation explanation;
   int gpus = 1;

@@ -9,7 +9,7 @@ namespace foretrain {
 
 using PageJson = nlohmann::ordered_json;
 
-/// What is drawn, for figure.js: its panels with what lies in them, in the units of the axes.
+/// A figure for figure.js: its panels with what lies in them, in the units of the axes.
 PageJson figure_json(const Figure& figure);
 /// Time, throughput, efficiency and, where there is a price, cost, a panel each.
 Figure scaling_figure(const ScalingPart& scaling);
@@ -21,7 +21,7 @@ PageJson memory_figures(const PageJson& memory);
 PageJson accuracy_figure(const PageJson& accuracy);
 Figure timeline_figure(const Result& result);
 PageJson links_json(const LinkUses& uses);
-/// What does not vary, and a column for each key that does: its texts, and its numbers in base units where all are
+/// A sweep's constant keys, and a column for each varied key: its texts, and its numbers in base units where all are
 /// quantities. With the comparison of servers and rings where the sweep has both.
 PageJson sweep_json(const std::string& name, const CsvTable& table);
 

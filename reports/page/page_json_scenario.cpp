@@ -1,4 +1,4 @@
-// What is told of one scenario.
+// The page's part on one scenario.
 #include <algorithm>
 #include <cctype>
 #include <cmath>

@@ -37,7 +37,7 @@ struct Line {
   std::string left, right;
 };
 
-/// Where each of a tree's lines is put together.
+/// Builds the lines of a tree.
 class TreeText {
  public:
   explicit TreeText(const WiringTree& tree) : tree_(tree) {}

@@ -9,7 +9,7 @@ namespace foretrain {
 
 struct CommandOutput {
   int status = 0;                ///< ExitStatus
-  std::string output, messages;  ///< what went to stdout and stderr
+  std::string output, messages;  ///< text of stdout and stderr
 };
 
 /// Runs `foretrain ARGUMENTS…` in a process of its own. Throws what the command throws: ScenarioError with its

@@ -14,7 +14,7 @@ namespace foretrain {
 
 namespace {
 
-/// Where the time of a training goes.
+/// Breakdown of a training's time.
 struct SharePart {
   std::string_view name;
   double LifetimeShares::*share;

@@ -1,4 +1,4 @@
-// What a result's JSON holds, as JSON Schema, for those who read it by program.
+// JSON Schema of a result's JSON.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ std::string quoted(const std::string& text) { return nlohmann::json(text).dump()
 
 std::string microseconds(Seconds time) { return fmt::format("{:.3f}", time.value() * 1e6); }
 
-/// Where an entry stands: process and thread, both from 1.
+/// Place of an entry: process and thread, both from 1.
 struct Place {
   int process = 0, thread = 0;
 };

@@ -45,7 +45,7 @@ bool is_known(const std::optional<std::string>& token, const std::string& author
 std::optional<HttpAnswer> refusal(const HttpRequest& request, bool loopback_only) {
   if (loopback_only && !is_loopback(without_port(request.host))) {
     return complaint(403, fmt::format("this machine is not called \"{}\"", shortened(request.host, 60)),
-                     "the address that `foretrain serve` says");
+                     "the address that `foretrain serve` prints");
   }
   const std::string& origin = request.origin;
   const bool is_own = origin.empty() || origin == "http://" + request.host || origin == "https://" + request.host;

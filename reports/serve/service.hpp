@@ -1,4 +1,4 @@
-// What the server answers to whom; reports/docs/serve.md lists the addresses.
+// Answers of the server; reports/docs/serve.md lists the addresses.
 #pragma once
 
 #include <functional>
@@ -48,7 +48,7 @@ std::optional<HttpAnswer> own_answer(const HttpRequest& request, bool loopback_o
 HttpAnswer complaint(int status, std::string error, std::string remedy = "");
 /// The same of bad input: status 400.
 HttpAnswer complaint(const ScenarioError& error);
-/// What is wrong with a request that is no HTTP, too large or too long, or of another method.
+/// Error answer for a request that is no HTTP, too large or too long, or of another method.
 HttpAnswer complaint_of_status(int status);
 
 /// Whether all of these addresses are this machine's own.

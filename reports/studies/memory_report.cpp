@@ -57,7 +57,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
       any = any || size > Bytes(0.0);
       row.push_back(size > Bytes(0.0) ? format_bytes(size) : "-");
     }
-    row.push_back(bar(peak.size.at(p) / timeline.capacity, columns.size() > 3 ? bar_width / 3 : bar_width));
+    row.push_back(bar(peak.size.at(p) / timeline.capacity, columns.size() > 3 ? 2 * bar_width / 3 : bar_width));
     if (any) table.add_row(row);
   }
   table.add_rule();

@@ -17,7 +17,7 @@ struct Effect {
 struct UncertainPlan {
   double value = 0.0;           ///< of the objective, in proportion to the step's time
   std::vector<Effect> effects;  ///< of each unknown, in the same order for all plans
-  /// What the plan consists of: plans are off, beside their effects, by an equal share for each part, and those with
+  /// Parts of the plan: plans are off, beside their effects, by an equal share for each part, and those with
   /// the same part by the same.
   std::vector<std::uint64_t> parts;
   std::size_t kind = 0;  ///< plans of one kind are no rivals
@@ -34,7 +34,7 @@ struct PlanOdds {
 
 struct SearchOdds {
   std::vector<PlanOdds> plans;  ///< in the order given
-  /// What the plan that predictions of this spread would choose takes, over what they would say of it: the winner's
+  /// Time of the plan that predictions of this spread would choose, over its predicted time: the winner's
   /// curse (Smith and Winkler, "The optimizer's curse", Management Science 52, 2006). 1 where nothing is unknown.
   double curse = 1.0;
 };

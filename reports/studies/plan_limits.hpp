@@ -1,4 +1,4 @@
-// What a whole training may take, in days and in money, beside what it is predicted to.
+// Limits of a whole training, in days and in money, against its prediction.
 #pragma once
 
 #include <optional>

@@ -95,7 +95,7 @@ std::pair<int, int> complexity(const PlanPoint& point) {
   return {features, point.tensor * point.context * point.expert * point.pipeline * point.interleave};
 }
 
-/// What it divides, how its pipeline runs, its passes, and what these run again or keep elsewhere.
+/// Parts of a plan: division, pipeline schedule, passes, recomputation and offloading.
 std::vector<std::uint64_t> parts_of(const RankedPlan& plan) {
   const PlanPoint& point = plan.point;
   return {hash_of(plan.hardware, point.tensor, point.context, point.expert, point.servers),
@@ -162,7 +162,7 @@ void finish(PlanReport& report) {
                       return is_choice(other) && dominates(figures_of(other), figures_of(plan));
                     });
   }
-  // What would not be better either is no news.
+  // Infeasible plans that would not be better are not reported.
   std::erase_if(report.infeasible, [&](const RankedPlan& plan) { return !(plan.value < best.value) || fits(plan); });
   for (RankedPlan& plan : report.infeasible) plan.why = reason(plan, best, report.goal);
 }

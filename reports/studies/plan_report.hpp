@@ -20,7 +20,7 @@ struct RankedPlan {
   PlanPoint point;
   std::string machines = {};           ///< "32 nodes" where several are compared, else empty
   std::string hardware;                ///< `machines`, and how many of their GPUs train
-  std::vector<std::string> limits;     ///< what keeps NICs from their line rate (check.hpp)
+  std::vector<std::string> limits;     ///< limits of NICs below their line rate (check.hpp)
   std::vector<std::string> overrides;  ///< "KEY=VALUE", of the user, hardware and plan
   Result result;
   Seconds estimate;                ///< of the step over an uncontended network, by which plans were searched
@@ -49,7 +49,7 @@ using PlanKind = std::tuple<std::string, int, int, int, int, int, Recompute, Pip
 PlanKind kind_of(const PlanPoint& point, const std::string& hardware = {});
 inline PlanKind kind_of(const RankedPlan& plan) { return kind_of(plan.point, plan.hardware); }
 
-/// What is not known of a search's machines and software, and how much of the best plan's step it moves.
+/// An unknown of a search's machines and software, with its effect on the best plan's step.
 struct Unknown {
   std::string name;
   double spread = 0.0;  ///< one standard deviation of the logarithm
@@ -75,7 +75,7 @@ struct PlanReport {
   /// The best on each kind of machines, where several are compared: the cheapest first, or the fastest without a price.
   /// In front are those which none beats in both time and cost.
   std::vector<RankedPlan> machines = {};
-  /// What plans were drawn over, the greatest first; none where plans were not drawn, as where memory is the goal.
+  /// Unknowns over which plans were drawn, the greatest first; none if not drawn, as for memory as the objective.
   std::vector<Unknown> unknowns = {};
   double curse = 1.0;       ///< SearchOdds::curse
   bool is_simpler = false;  ///< the first one is, than others of which hardly less is expected
@@ -86,7 +86,7 @@ struct PlanReport {
   std::optional<Result> own = std::nullopt;          ///< of the scenario's own plan, where it states all of it
   bool with_command = false;                         ///< the text has the command that predicts the best plan
   std::string exporter = {};                         ///< and that which writes it as this trainer's file; empty: none
-  std::optional<MachineCount> least = std::nullopt;  ///< where no plan fits: on how many machines one would
+  std::optional<MachineCount> least = std::nullopt;  ///< if no plan fits: the number of machines for one
 };
 
 /// One plan that is run again takes so much more or less: the least of what published runs of one release differ by

@@ -1,4 +1,4 @@
-// Where the operators of a scenario lie beneath the roofs of its GPU.
+// Roofline plot of a scenario's operators.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ Classes numbered(const std::vector<std::vector<std::int32_t>>& told) {
   return classes;
 }
 
-/// What lies one edge further away tells vertices apart.
+/// Vertices differ if their neighbours do.
 Classes told_apart(const ColouredGraph& graph, const Classes& classes) {
   std::vector<std::vector<std::int32_t>> around(classes.size());
   for (const auto& [a, b] : graph.edges) {

@@ -6,7 +6,7 @@ using namespace foretrain;
 
 namespace {
 
-/// What the parser says about a text that it refuses: "wrong; right".
+/// The parser's error for a text that it refuses: "wrong; right".
 template <typename Parse>
 std::string complaint(Parse parse) {
   try {

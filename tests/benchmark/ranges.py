@@ -1,4 +1,4 @@
-"""How wide the printed ranges must be: `leave_one_out --ranges`.
+"""Widths of the printed ranges: `leave_one_out --ranges`.
 
 Every row that ships is predicted once with all `uncertainty.*` at 1, so that the shares of its range's causes are those of
 the time. Rows of the fits of `leave_one_out` are predicted with the constants that were found without their group. A range
@@ -22,7 +22,7 @@ LEAST = 0.75  # of each group of as many and more, whatever the others are
 
 # Kinds that are as often faster as slower; of all others `faster` says by how much they may be.
 EITHER_WAY = ["experts", "small_between_nodes", "kernel", "small_kernel", "four_bit"]
-# What steps wait for stands before steps.
+# Kinds that steps wait for come before steps.
 KINDS = ["kernel", "small_kernel", "four_bit", "collective", "small_collective", "between_nodes", "small_between_nodes",
          "processor", "servers", "network", "recipe", "plain", "experts", "unnamed"]
 
@@ -40,7 +40,7 @@ LEFT_OUT |= {f"report-{report}": "a report that leaves settings open" for report
 # Steps of foretrain replay, in which compute takes its predicted time.
 LEFT_OUT |= {f"own-{way}": "compute takes its predicted time in a replay" for way in
              ("tensor", "pipeline", "data", "sharded", "context", "experts", "mixed", "servers")}
-# What products and collectives are off by without their GPU over with it, where both are known (section One GPU left out).
+# Errors of products and collectives without their GPU over with it, if both are known (section One GPU left out).
 INFLATED = {"kernel": 1.13, "small_kernel": 1.13, "collective": 1.13}
 
 
@@ -208,7 +208,7 @@ def mean_of(groups, rows):
 
 
 def widened(kind, rows, ranges):
-    """How many times as wide the range must be to hold its share, less 3 %, of the groups left out."""
+    """Factor on the range that makes it hold its share, less 3 %, of the groups left out."""
     times = 1.0
     while times < 2.0:
         groups = unseen(kind, rows, ranges, times)

@@ -88,7 +88,7 @@ TEST_CASE("Any of the parts that were measured will do, in folders or packed as 
   REQUIRE(run_filter({"tar", "-C", raw, "-cf", packed, "machine.json", "streaming.jsonl"}, "").status == 0);
   check_has(output_of({"calibrate", "--from", packed, folder.file("host"), "-o", output}),
             {"streaming.bandwidth_efficiency", "host.pageable_copy_gbps"});
-  // What is none of these, and what another machine measured, is refused.
+  // Other files, and measurements of another machine, are refused.
   write_file(folder.file("torn.tar"), "no archive");
   check_refused({"calibrate", "--from", folder.file("torn.tar"), "-o", output}, {"torn.tar cannot be unpacked"});
   std::string other = machine;

@@ -62,7 +62,7 @@ class Server:
         return status, json.loads(body)
 
     def raw(self, data, pause=0.0):
-        """What comes for bytes that are no whole request; then the connection is closed."""
+        """Answer to bytes that are no whole request; then the connection is closed."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
             connection.sendall(data)
             time.sleep(pause)

@@ -34,6 +34,8 @@ RETIRED = {
     r"\bwhoever\b": "the user, anyone who",
     r"\bmeanwhile\b": "during it",
     r"\bheld against\b": "compared with",
+    r"\bwhat is left of\b": "remaining",
+    r"\bwell-tuned\b": "tuned",
 }
 
 

@@ -1,4 +1,4 @@
-// What the program says of itself to people and to shells.
+// Help and completion of the program.
 #include <sstream>
 
 #include "model/base/files.hpp"
@@ -10,7 +10,7 @@ namespace foretrain::test {
 
 namespace {
 
-/// What the program offers in place of the last word.
+/// Completions that the program offers for the last word.
 std::vector<std::string> offered(std::vector<std::string> words) {
   words.insert(words.begin(), {"complete", "--"});
   return split(std::string(trim(output_of(words))), '\n');
@@ -21,7 +21,7 @@ bool offers(const std::vector<std::string>& words, const std::string& word) {
   return std::ranges::find(all, word) != all.end();
 }
 
-/// What a shell prints that runs these lines; nothing where the shell is not installed.
+/// Output of a shell that runs these lines; nothing where the shell is not installed.
 std::string shell_says(const std::string& shell, const std::string& lines) {
   if (run_filter({"/bin/sh", "-c", "command -v " + shell + " >/dev/null"}, "").status != 0) return "";
   const std::string path = std::filesystem::path(FORETRAIN_PROGRAM).parent_path().string();

@@ -63,7 +63,7 @@ def layers(layer, *before):
 lenet = "{ family: cnn, input: [1, 28, 28], layers: @ }"
 convolution = {"conv": {"out": "20", "kernel": "3"}}
 call = {"model": "lenet", "batch": "4", "precision": "fp32"}
-# What keys begin with, a scenario that has such entries, the key that is set, what stands around the list, and lists.
+# Prefix of keys, a scenario that has such entries, the key that is set, what stands around the list, and lists.
 nested = [
     ("cluster.faults[].", "sync-multi-ring-8-v100", "cluster.faults", "@",
      [[Tried(node="0", gpu="0", speed="50 %")], [Tried(node="0", link="gpu0>gpu1", bandwidth="10 %")],
@@ -115,7 +115,7 @@ def changed(entry, path, value):
 
 
 def nested_rows(key):
-    """What puts values of the key into scenarios: base, the key that is set, and to what."""
+    """Ways of putting values of the key into scenarios: base, the key that is set, and to what."""
     rows = []
     for begin, base, holder, around, lists in nested:
         if not key["key"].startswith(begin):
@@ -172,7 +172,7 @@ def faults(row):
 
 
 def check(program, what, cells, fidelity):
-    """What was wrong with the rows; a slow sweep is halved until its rows are known."""
+    """Errors of the rows; a slow sweep is halved until its rows are known."""
     with tempfile.TemporaryDirectory() as folder:
         cases, out = pathlib.Path(folder, "cases.csv"), pathlib.Path(folder, "out.csv")
         cases.write_text(table_of(cells))

@@ -1,4 +1,4 @@
-// What was measured on GPUs of our own stays predicted as well as it is.
+// Accuracy for the project's own GPU measurements stays as it is.
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"

@@ -70,7 +70,7 @@ TEST_CASE("a log becomes a table that is validated, a scenario, and causes of it
   check_refused({"diagnose", run}, {"--measured", "--log"});
   check_refused({"diagnose", run, "--measured", "3"}, {"--measured 3", "no unit"});
   check_refused({"diagnose", run, "--measured", "0 s"}, {"not above zero"});
-  check_refused({"import", "log", run}, {"no line tells how long a step took"});
+  check_refused({"import", "log", run}, {"no line has a step time"});
 }
 
 TEST_CASE("a plan becomes its trainer's arguments and traces; measured rows lose their names") {

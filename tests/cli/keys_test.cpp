@@ -30,7 +30,7 @@ TEST_CASE("A first scenario says where its batch comes from, and how many tokens
   // GPT-2's 512 sequences of 1,024 are 524 K tokens, on one GPU as on eight.
   check_has(output_of({"init", "--model", "gpt2", "--gpus", "1"}),
             {"    # 524 K tokens a step; its makers: 512 sequences, Radford et al. 2019", "    global_batch: 512 "});
-  // What the user says needs no reason: 64 x 1,024.
+  // A stated value needs no reason: 64 x 1,024.
   const FilterResult stated = run_program({"init", "--model", "gpt2", "--gpus", "1", "--batch", "64"});
   CHECK_THAT(stated.output, Catch::Contains("    # 65.5 K tokens a step\n    global_batch: 64 "));
 }

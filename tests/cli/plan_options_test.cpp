@@ -1,4 +1,4 @@
-// What a search for plans aims at.
+// Objectives and options of plan searches.
 #include "reports/cli/plan_options.hpp"
 
 #include "model/scenario/load/load.hpp"

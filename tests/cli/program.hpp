@@ -21,7 +21,7 @@ inline FilterResult run_program(const std::vector<std::string>& arguments) {
   return run_filter(command, "");
 }
 
-/// What the program prints of a command that succeeds.
+/// Output of a command that succeeds.
 inline std::string output_of(const std::vector<std::string>& arguments) {
   const FilterResult result = run_program(arguments);
   INFO(arguments.front() << ": " << result.output << result.errors);

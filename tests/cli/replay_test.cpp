@@ -28,7 +28,7 @@ TEST_CASE("Without a GPU a replay on GPUs says so, and how to go on") {
   CHECK(result.status == 2);
   CHECK(result.output.empty());
   check_has(result.errors, {"--export parallel-matmul-one-gpu.graph", "on_gpu.sh", "one rank per host"});
-  // What no GPU machine could run either is said first.
+  // Errors that hold for any GPU machine come first.
   check_refused({"replay", "sync-ring-4", "--set", "workload.collective.algorithm=halving_doubling"},
                 {"plan.sync.algorithm"});
 }

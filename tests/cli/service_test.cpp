@@ -1,4 +1,4 @@
-// What the server says to whom, without a network: addresses, headers.
+// Answers of the server, without a network: addresses, headers.
 #include "reports/serve/service.hpp"
 
 #include <nlohmann/json.hpp>

@@ -55,7 +55,7 @@ TEST_CASE("A sweep has one row per combination, the last key changing fastest, w
   CHECK_FALSE(std::filesystem::exists(output + ".partial"));
   swept(again, {"--jobs", "4"});
   CHECK(text_of(again) == text_of(output));
-  // What a sweep writes is a table of cases.
+  // The output of a sweep is a table of cases.
   output_of({"sweep", "--cases", output, "--fidelity", "estimate", "-o", again});
   CHECK(text_of(again) == text_of(output));
 }

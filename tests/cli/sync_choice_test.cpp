@@ -123,7 +123,7 @@ TEST_CASE("A sweep compares a ring with servers that take machines, and with ser
   CHECK(cells_of(output, {"cluster.nodes", "plan.sync.algorithm", "plan.sync.servers", "plan.sync.placement"}) ==
         std::vector<std::vector<std::string>>{
             {"", "ring", "", ""}, {"", "parameter_server", "2", ""}, {"6", "parameter_server", "2", "dedicated"}});
-  // What a sweep writes is read again: empty cells are the file's own values.
+  // The output of a sweep can be read again: empty cells are the file's own values.
   const FilterResult again =
       run_program({"sweep", "--cases", output, "--fidelity", "estimate", "-o", folder.file("again.csv")});
   CHECK(again.status == 0);

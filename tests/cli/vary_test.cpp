@@ -1,4 +1,4 @@
-// What --vary asks for: values of ranges and lists, and the rows that several of them make together.
+// Values of --vary: values of ranges and lists, and the rows that several of them make together.
 #include "reports/cli/vary.hpp"
 
 #include <fmt/ranges.h>

@@ -27,7 +27,7 @@ TEST_CASE("auto is never slower than a named algorithm: all carry one set of los
         CollectiveCall call = automatic_call(row.operation, size, {iota(topology.gpus())});
         const LoweredCollective automatic = by_nccl(call, topology);
         const Seconds best = uncontended_time(automatic, topology);
-        // Where NCCL expects its switches to be faster it takes them, also when rings would be: by a third at 1 MB.
+        // If NCCL expects its switches to be faster it takes them, also when rings would be: by a third at 1 MB.
         const double most = automatic.chosen_algorithm == "nvls" ? 1.35 : 1.001;
         call.algorithm = row.algorithm;
         call.placement = ServerPlacement::gpu;

@@ -1,4 +1,4 @@
-// How long the phases of pipelines stay alike, and who sends to whom in trees and to servers.
+// Lengths of equal phases of pipelines, and messages in trees and to servers.
 #include "model/collectives/algorithm.hpp"
 #include "tests/catch.hpp"
 

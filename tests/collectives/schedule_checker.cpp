@@ -37,7 +37,7 @@ class Checker {
   }
 
  private:
-  /// What the transfers of the current phase do with a cell (one chunk at one participant).
+  /// Uses of a cell by the transfers of the current phase (one chunk at one participant).
   struct Use {
     bool read = false, reduced_into = false, copied_into = false;
   };
@@ -73,7 +73,7 @@ class Checker {
     return false;
   }
 
-  /// How often `rank` must have the contribution of `from` in `chunk` at the end; -1 where anything will do.
+  /// Number of times that `rank` must have the contribution of `from` in `chunk` at the end; -1 where anything will do.
   int expected_count(int rank, int chunk, int from) const {
     using enum CollectiveOperation;
     switch (operation_) {

@@ -9,7 +9,7 @@
 
 namespace foretrain::test {
 
-/// What the checker found; empty when every rank ends with every contribution exactly once (for the operation).
+/// The checker's finding; empty when every rank ends with every contribution exactly once (for the operation).
 std::string check_schedule(const Schedule& schedule, CollectiveOperation operation);
 
 }  // namespace foretrain::test

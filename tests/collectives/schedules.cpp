@@ -63,7 +63,7 @@ Schedule ring_with_phase_1(Phase replacement) {
   return schedule;
 }
 
-/// What moves between whom in a phase, when all chunks are equally large.
+/// Messages between ranks in a phase, when all chunks are equally large.
 std::map<std::pair<int, int>, int> amounts(const Phase& phase) {
   std::map<std::pair<int, int>, int> result;
   for (const Transfer& transfer : phase) result[{transfer.source, transfer.destination}] += transfer.chunks;

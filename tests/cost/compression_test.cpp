@@ -1,4 +1,4 @@
-// What compressed gradients weigh on the wire, which kernels that takes, and what stays in memory.
+// Sizes of compressed gradients, kernels of the compression, and memory that stays.
 #include "model/cost/compression.hpp"
 
 #include "tests/catch.hpp"

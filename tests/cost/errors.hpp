@@ -1,4 +1,4 @@
-// How far predictions are from measurements, for tests against published rows.
+// Errors of predictions, for tests against published rows.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What one batch asks of workers, storage and cores, by hand.
+// Load of one batch on workers, storage and cores, by hand.
 #include "model/cost/loader.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/load/load.hpp"

@@ -157,7 +157,7 @@ TEST_CASE("A stride beyond the prefetchers costs a latency per fill buffer") {
   walk.working_set = Bytes(16384 * mib);
   CHECK(nanoseconds(walk) >= 10.0);
   CHECK(nanoseconds(walk) < 12.5);  // page walks overlap with each other
-  // Where a prefetcher completes pairs of lines, a stride of two or more fetches twice what it uses.
+  // If a prefetcher completes pairs of lines, a stride of two or more fetches twice what it uses.
   Cpu pairs = round_cpu();
   pairs.hierarchy->fetch = Bytes(128.0);
   walk.working_set = Bytes(1024 * mib);

@@ -1,4 +1,4 @@
-// What requests to storage cost, worked out by hand from mechanics and datasheets.
+// Cost of requests to storage, by hand from mechanics and datasheets.
 #include "model/cost/storage.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "tests/catch.hpp"
@@ -75,7 +75,7 @@ TEST_CASE("Flash answers queue depth over latency, up to its limit") {
   const DiskCost large = disk_cost(sata, random_reads(32, Bytes(1048576.0)));
   CHECK(1.0 / large.requests_per_second == Approx(1.0 / 98000 + (1048576.0 - 4096) / 560e6));
   CHECK(name(large.bound) == "bandwidth");
-  // What takes less than two requests' time is bound by these: blocks of up to 4 KiB + 560 MB/s / 98,000 = 9.8 kB.
+  // Transfers shorter than two requests are bound by these: blocks of up to 4 KiB + 560 MB/s / 98,000 = 9.8 kB.
   CHECK(name(disk_cost(sata, random_reads(32, Bytes(8192.0))).bound) == "requests per second");
   CHECK(name(disk_cost(sata, random_reads(32, Bytes(12288.0))).bound) == "bandwidth");
 }

@@ -124,7 +124,7 @@ TEST_CASE("Merged into its producer, an operator pays for further inputs only") 
   CHECK(cost(1.0_GB, true, true).kernels == 0);
   // A sum of two tensors reads one more: 1 GB at 0.86 · 2039 GB/s = 570 us.
   CHECK(cost(2.0_GB, true, true).device.value() * 1e6 == Approx(570).epsilon(0.01));
-  // What cannot be merged, or is not, costs what it costs.
+  // Work that cannot be merged, or is not, keeps its cost.
   CHECK(cost(1.0_GB, false, true).device == cost(1.0_GB, false, false).device);
   CHECK(cost(1.0_GB, true, false).kernels == 1);
 }

@@ -57,7 +57,7 @@ constexpr std::array engine_arguments = {
     "--cfg=contexts/stack-size:256",
 };
 
-/// What the MPI program is to do, and what it found: globals, since MPI programs take no arguments here.
+/// Input and output of the MPI program: globals, since MPI programs take no arguments here.
 std::span<const int> element_counts;
 std::span<double> seconds_found;
 

@@ -43,7 +43,7 @@ double kernels_predicted(const replay::Block& block) {
   return sum;
 }
 
-/// How often each operator is launched by the tasks of a name.
+/// Number of launches of each operator by the tasks of a name.
 std::map<std::string, int> launches(const replay::Graph& graph, const std::string& block_name) {
   std::map<std::string, int> counts;
   for (const replay::Task& task : graph.tasks) {

@@ -1,4 +1,4 @@
-// What a description of a GPU and of a node says of what the driver tells, figure by figure.
+// Descriptions of a GPU and of a node from driver output, value by value.
 #include "validate/fit/describe.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ using DescriptionJson = nlohmann::json;
 
 Gpu catalogue_gpu(const CatalogueEntry& entry) { return read_gpu(Field(cached_yaml_file(entry.file.string()), "")); }
 
-/// What a driver would report of a GPU of the catalogue.
+/// A driver's report of a GPU of the catalogue.
 MeasuredGpu as_told(const Gpu& gpu, const std::string& name) {
   MeasuredGpu told;
   told.name = name;

@@ -1,4 +1,4 @@
-// How far a calibration is off, of pairs whose errors are round numbers.
+// Errors of a calibration, for pairs whose errors are round numbers.
 #include "validate/fit/fit_errors.hpp"
 
 #include <cmath>

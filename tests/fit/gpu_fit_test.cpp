@@ -155,7 +155,7 @@ TEST_CASE("Of two nodes of eight GPUs every record is used, or it is said which 
   }
   add("launch", "s", 12e-6, {{"what", "kernel_round_trip"}});
   add("copy", "s", 1e-3, {{"what", "host_copy"}, {"memory", "pageable"}, {"timing", "host"}, {"direction", "both"}});
-  // What cannot be used: clocks lowered by heat, and nine ranks that two machines do not share evenly.
+  // Unusable records: clocks lowered by heat, and nine ranks that two machines do not share evenly.
   Record hot = raw.points.front().record;
   hot.name += " hot";
   hot.state = DeviceState{900.0, 200.0, {"thermal"}};

@@ -1,4 +1,4 @@
-// What replays of steps and notes on points tell a fit: on SYNTHETIC records, the model's own times.
+// Replays of steps, and notes on points, in a fit: on SYNTHETIC records, the model's own times.
 #include <fmt/format.h>
 
 #include "model/scenario/hardware/calibration_reader.hpp"

@@ -1,4 +1,4 @@
-// What a stage fitted is kept where points that its fit did not see are predicted better: on MADE-UP points of a line.
+// A stage's fit is kept if it predicts unseen points better: on MADE-UP points of a line.
 #include "validate/fit/stage_trial.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What harnesses share: input may be refused by the errors that it should be refused with, and by no other.
+// Shared by all harnesses: input may be refused by the errors that it should be refused with, and by no other.
 #pragma once
 
 #include <cmath>

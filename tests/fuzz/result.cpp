@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string once = to_json(result_from_json(fuzz::text_of(data, size)));
     fuzz::require(to_json(result_from_json(once)) == once);
   } catch (const ScenarioError&) {
-    // What to_json does not write.
+    // Fields that to_json does not write.
   }
   return 0;
 }

@@ -193,7 +193,7 @@ TEST_CASE("lengths are the same for the same seed, and longer ones are rarer") {
   CHECK(one.mean == same.mean);
   CHECK(one.shares.lost == same.shares.lost);
   CHECK(simulate_lifetime(textbook(), 200, 8).mean != one.mean);
-  // What is cached of failures is that of the same ones alone: not of others that come more often.
+  // Cached values of failures hold for the same ones alone: not of others that come more often.
   Lifetime worse = textbook();
   worse.interruptions.front().mtbf = Seconds(5'000.0);
   CHECK(simulate_lifetime(worse, 200, 7).mean > one.mean);
@@ -286,7 +286,7 @@ TEST_CASE("the search goes from a 32nd of Daly's interval to 32 times of it, by 
     const auto every = static_cast<int>(std::round(619.0 * factor));
     CHECK(std::ranges::count(search.tried, every, &IntervalChoice::every) == 1);
   }
-  // Where failures are as frequent as steps, every step is tried; a training of one step has one choice.
+  // If failures are as frequent as steps, every step is tried; a training of one step has one choice.
   Lifetime life = textbook();
   life.steps = 1000.0;
   life.blocked = Seconds(0.5);

@@ -1,4 +1,4 @@
-// What the kernels of fused operators move.
+// Traffic of the kernels of fused operators.
 #include "model/graph/recipe.hpp"
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// What is drawn of a task: its bars, and what they waited for.
+// Drawing of a task: its bars, and their dependencies.
 #include "model/graph/timeline.hpp"
 
 #include "model/graph/execution.hpp"

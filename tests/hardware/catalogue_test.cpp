@@ -141,7 +141,7 @@ TEST_CASE("Consumer cards run fp16 products with fp32 accumulation at half the r
 
 TEST_CASE("No machine gives a GPU more than its connectors have, nor a NIC more than its slot") {
   const YamlNode& links = cached_yaml_file((data_directory() / "hardware" / "links.yaml").string());
-  // What one link of the catalogue carries, as links.yaml states it: a slot of fewer lanes or of an older PCIe less.
+  // Bandwidth of one link of the catalogue, as links.yaml states it: a slot of fewer lanes or of an older PCIe less.
   const auto carries = [&](const std::string& type) {
     const YamlNode* bandwidth = links.at("links." + type + ".bandwidth");
     return bandwidth == nullptr ? 0.0 : Field(*bandwidth, type).quantity<BytesPerSecond>().value();

@@ -18,7 +18,7 @@ inline Cluster behind(decltype(Fabric::shape) shape, int nodes) {
   return cluster;
 }
 
-/// What a route crosses in the fabric.
+/// Links of a route in the fabric.
 inline std::vector<std::string> in_fabric(const Topology& topology, int from, int to) {
   std::vector<std::string> names;
   for (const LinkId link : topology.route(from, to).links) {

@@ -1,4 +1,4 @@
-// What keeps cards from their line rate in silence.
+// Limits that keep NICs from their line rate.
 #include "model/hardware/check.hpp"
 
 #include "tests/catch.hpp"
@@ -20,8 +20,7 @@ TEST_CASE("Slots narrower than their card, idle cards and slow connections are s
   // Cards of 100 GB/s on the same slots give no more than 200 Gbit/s.
   cluster.network.nic_bandwidth = 800.0_Gbitps;
   REQUIRE(limits_of(cluster).size() == 1);
-  CHECK(limits_of(cluster).front().find("a card of 800 Gbit/s gives no more than one of 200 Gbit/s") !=
-        std::string::npos);
+  CHECK(limits_of(cluster).front().find("limits a NIC of 800 Gbit/s to 200 Gbit/s") != std::string::npos);
   // One node has no network to speak of.
   cluster.nodes = 1;
   CHECK(limits_of(cluster).empty());

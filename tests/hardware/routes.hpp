@@ -1,4 +1,4 @@
-// What holds of every route.
+// Properties of every route.
 #pragma once
 
 #include "model/hardware/topology.hpp"

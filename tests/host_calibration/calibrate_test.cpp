@@ -24,7 +24,7 @@ TEST_CASE("Every benchmark has a name of its own, a part that runs, and time to 
     total += benchmark.budget.value();
     quick += benchmark.quick_budget.value();
   }
-  // What is promised: five minutes, and one for --quick, allocation and warm-up included.
+  // The promise: five minutes, and one for --quick, allocation and warm-up included.
   CHECK(total <= 240.0);
   CHECK(quick <= 48.0);
 }

@@ -1,4 +1,4 @@
-// What this machine is, read from recorded texts; and the benchmarks themselves as a smoke test.
+// Description of this machine, read from recorded texts; and the benchmarks themselves as a smoke test.
 #include "validate/host_calibration/detect.hpp"
 
 #include <cstdlib>
@@ -120,7 +120,7 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
       "cluster: { node: " + path + " }\nworkload: { operator: { kind: memory_walk, working_set: 1 MiB } }\n",
       "test.yaml");
   CHECK(scenario.cluster.node.cpu.cores == 2);
-  // What was measured goes before what is told: one unit, two processors of one core, and an L3 of full size in which
+  // Measurements replace reported values: one unit, two processors of one core, and an L3 of full size in which
   // other virtual machines leave a line for 9 ms.
   cpu.multiply_adds = 1;
   cpu.threads_per_core = 2;

@@ -42,7 +42,7 @@ TEST_CASE("a step's tasks begin when those that they wait for are done, on the c
         }
       }
     }
-    // What is received ends after what is sent began, which waited for 2 ms of the other rank's.
+    // A receive ends after its send began, which waited for 2 ms of the other rank's.
     CHECK(spans[1][0].end >= spans[0][1].start);
     CHECK(spans[1][0].end >= 0.002);
     CHECK(std::min(spans[0][0].start, spans[1][0].start) == 0.0);

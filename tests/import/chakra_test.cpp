@@ -29,12 +29,12 @@ std::string wire(const std::vector<std::string>& messages) {
   return bytes;
 }
 
-/// What a node's attribute "x" is read as, where its value is this field.
+/// The attribute "x" of a node whose value is this field.
 std::string attribute_of(const std::string& value) {
   return read_chakra(wire({text_field(10, text_field(1, "x") + value)}), "file").front().attributes["x"];
 }
 
-/// Where and why a trace is refused.
+/// Place and reason of a refused trace.
 std::string refusal_of(const std::string& bytes) {
   try {
     read_chakra(bytes, "file");

@@ -100,7 +100,7 @@ TEST_CASE("a head that is cut off or broken anywhere is refused as its tool's fi
         try {
           scenario_at_head(input);
         } catch (const ScenarioError&) {
-          // What it refuses, it says.
+          // Refusals are reported.
         }
       }
     }

@@ -50,7 +50,7 @@ std::string mutated(std::string text, std::mt19937& random) {
   return text;
 }
 
-/// How many files of each sample are tried: FORETRAIN_MUTATIONS, else some hundred in all for each importer.
+/// Number of mutated files for each sample: FORETRAIN_MUTATIONS, else some hundred in all for each importer.
 int mutations() {
   const char* wanted = std::getenv("FORETRAIN_MUTATIONS");
   return wanted != nullptr ? std::atoi(wanted) : 60;

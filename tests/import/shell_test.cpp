@@ -60,7 +60,7 @@ TEST_CASE("arithmetic knows variables, the order of signs and its limits") {
   CHECK(value_of("run --b $((100 / 7 / 2))") == "7");
   CHECK(value_of("run --b $((5--3 + -1))") == "7");
   CHECK(value_of("run --b $((1000000 * 1000000000 / 1000))") == "1000000000000");
-  // What no 64 bits hold, has no value or is no arithmetic of whole numbers stays as it is.
+  // Expressions beyond 64 bits, without a value, or without integer arithmetic stay as they are.
   for (const char* wrong : {"$((9223372036854775807 + 1))", "$(())", "$((2 +))", "$((2 3))", "$((${N))", "$((M + 1))",
                             "$((2 ^ 3))", "$((1.5))", "$((4 % 0))", "$((1 / 0))", "$((1 /* 2))"}) {
     INFO(wrong);

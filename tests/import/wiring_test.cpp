@@ -57,7 +57,7 @@ TEST_CASE("how many NVLinks a GPU has tells which it is, and more than eighteen 
 
 TEST_CASE("a matrix without NVLinks names no GPU: its driver's name does, or the user") {
   const std::string four = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tPHB\t0-3\t0\nGPU1\tPHB\tX\t0-3\t0\n";
-  CHECK_THROWS_WITH(smi(four), Catch::Contains("nothing tells which GPUs these are; --set gpu=NAME"));
+  CHECK_THROWS_WITH(smi(four), Catch::Contains("the GPU model is unknown; --set gpu=NAME"));
   const std::string text = import_text("nvidia-smi", "GPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-1)\n" + four);
   CHECK_THAT(wiring_of(text), Catch::Contains("2 x rtx-4090, 1 sockets"));
   // GeForce have no peer access over PCIe.

@@ -1,4 +1,4 @@
-// What a plan asks of the hardware or the model that cannot be is told at its key.
+// Impossible requests of a plan are reported at its key.
 #include "model/base/error.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"

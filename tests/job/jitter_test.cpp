@@ -8,7 +8,7 @@ using namespace foretrain;
 
 namespace {
 
-/// What a step of the scenario takes where everything takes `longer` times as long, and how many graphs ran for that.
+/// Step of the scenario with all times scaled by `longer`, and the number of graphs run.
 struct Drawn {
   TrainResult::Spread spread;
   int runs = 0;

@@ -1,4 +1,4 @@
-// What a processor computes longer for as it has waited.
+// Cold caches of a processor after a wait.
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// What results say of a step, against sums and ratios of what they say beside it.
+// Fields of results against sums and ratios of other fields.
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

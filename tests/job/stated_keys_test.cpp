@@ -1,4 +1,4 @@
-// What a scenario states is heeded, refused, or said to change nothing: no key is passed over in silence.
+// Each stated key has an effect, is refused, or is reported as ignored.
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// How far nine of ten measured cases of a kind lie from their predictions: which of the published figures a result
+// 90 % intervals by kind of measurement: the published value that a result
 // takes.
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/job/job.hpp"
@@ -130,7 +130,7 @@ TEST_CASE("collectives: small ones differ most from machine to machine; hosts wi
   const Predicted hosts(
       "cluster: { node: host-veth, nodes: 2 }\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n");
   CHECK(hosts.only_cause() == "uncertainty.processor");
-  // What hosts compute and what they wait for are of one kind, which is named once.
+  // Compute and waits of hosts are of one kind, which is named once.
   const Predicted ring(
       "cluster: { node: host-training, nodes: 2 }\nworkload: { train: { model: lenet, micro_batch: 8, precision: fp32 "
       "} }\n");
@@ -205,7 +205,7 @@ TEST_CASE("a step's range is that of measured steps, else of the families that i
   CHECK(mean > 0.04);
   CHECK(mean < 0.08);
   CHECK(spread(walks) == Approx(mean));
-  // Where steps were measured, they say it.
+  // Measured steps determine it.
   walks["step"] = 0.03;
   CHECK(spread(walks) == Approx(0.03));
 }

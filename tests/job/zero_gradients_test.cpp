@@ -20,7 +20,7 @@ TrainResult step(const std::string& zero, std::vector<std::string> overrides = {
   return *estimate(load_scenario_text(text, "zero.yaml", overrides)).train();
 }
 
-/// What reading it complains about; nothing where it does not.
+/// The error of reading it, if any.
 struct Complaint {
   bool thrown = false;
   std::string key, got, expected;

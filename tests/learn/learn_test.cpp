@@ -204,7 +204,7 @@ TEST_CASE("Who chooses by predictions pays for their errors, and keeps away from
   CHECK(errors.median == Approx(0.0).margin(1e-12));
   CHECK(errors.pairs.value() == Approx(3.0 / 4.0));
   CHECK(errors.regret.value() == Approx(0.1));
-  // Where memory is known to a percent 98 % of it do, in all but 2 % of cases: 0.64 is to be expected.
+  // If memory is known to a percent 98 % of it do, in all but 2 % of cases: 0.64 is to be expected.
   CHECK(learned_errors(runs, left, 0.01).regret.value() == Approx(0.05));
   // As fast within 3 %, the run that needs less memory is taken.
   const std::vector<RunResidual> tied = {{0.0, {}, 0.8}, {std::log(1.02 / 1.1), {}, 0.3}, {0.0, {}, 0.1}};

@@ -1,4 +1,4 @@
-// What is learned in worlds whose answers are known without a prediction: choices between runs, and runs that one
+// Learning in worlds whose answers are known without a prediction: choices between runs, and runs that one
 // setting moves in straight lines.
 #include <algorithm>
 #include <cmath>

@@ -39,7 +39,7 @@ const LearnedFrom made_up_from = {"läufe.csv", "tuned", {"a", "b"}, {1, 4}};
 TEST_CASE("A learned setting stands between what one standard deviation to either side makes of it") {
   const std::string text = stack_file(made_up_stack(), made_up_from);
   CHECK_THAT(text, Catch::Contains("value: 200 us, kind: fit, source: "
-                                   "\"läufe.csv: 7 runs say so; likely from 100 us to 350 us\""));
+                                   "\"läufe.csv: 7 runs, 1 σ range from 100 us to 350 us\""));
   CHECK_THAT(text, Catch::Contains("source: \"läufe.csv; on 4 machines 5 runs, likely from 25 % to 100 %\""));
   CHECK_THAT(text, Catch::Contains("workload.train.message_overhead: [ 0 us, 100 us ]"));
 

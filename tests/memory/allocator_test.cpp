@@ -23,6 +23,6 @@ TEST_CASE("a tensor of just 10 MiB has a segment of its own, a byte less shares 
   // And just 1 MiB is small: three lie in two segments of 2 MiB.
   CHECK(segments_of({{Bytes(mib), 3}}).value() == 4 * mib);
   CHECK(segments_of({{Bytes(mib + 512), 3}}).value() == 20 * mib);
-  // What has no size takes no room, however often it is there.
+  // Empty tensors take no memory.
   CHECK(segments_of({{Bytes(0.0), 5}}).value() == 0.0);
 }

@@ -1,4 +1,4 @@
-// What a plan needs of a GPU's memory, part by part.
+// The memory of a plan on a GPU, part by part.
 #include "model/memory/memory.hpp"
 #include "model/memory/stage_memory.hpp"
 #include "model/parallelism/layout.hpp"

@@ -1,4 +1,4 @@
-// What a trainer's code holds in memory beside what its operators need, and what a plan costs whose memory may not do.
+// Memory of a framework's code beside its operators, and the cost of plans that may be short of memory.
 #include "model/memory/pending_stream_buffers.hpp"
 #include "model/memory/shortage.hpp"
 #include "tests/catch.hpp"
@@ -42,7 +42,7 @@ TEST_CASE("in a pipeline hidden states wait where the device is slower than the 
   const Waiting slow(two, {"cluster.nodes=96", "workload.train.layer_dispatch=1 s"});
   CHECK(slow.tensors == Approx(50.0 / 7.0));
   CHECK(Waiting(eight, {"workload.train.layer_dispatch=1 s"}).tensors == Approx(50.0));
-  // What hosts take for other tensor ranks counts as well: 7 · 200 ms.
+  // Host time for other tensor ranks counts as well: 7 · 200 ms.
   CHECK(Waiting(two, {"cluster.nodes=96", "workload.train.p2p_dispatch_overhead=200 ms"}).tensors ==
         Approx(50.0 / 7.0));
 }

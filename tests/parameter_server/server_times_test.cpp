@@ -80,7 +80,7 @@ TEST_CASE("Those that meet count from when all are warm to when the first is don
   // From 4 to 8: the first has done 2 1/3 and then 3 1/2 iterations, the others 2 and 4.
   CHECK(step_of(store, {{1, 3, 6, 10}, {2, 4, 6, 8}, {2, 4, 6, 8}}, 2) ==
         Approx(3.0 / ((3.5 - 7.0 / 3.0) / 4.0 + 0.5 + 0.5)));
-  // Where one is warm only when others are done, from the beginning: it has done half of its first until 10.
+  // If one is warm only when others are done, from the beginning: it has done half of its first until 10.
   CHECK(step_of(store, {{1, 3, 6, 10}, {1, 3, 6, 10}, {20, 30}}, 2) == Approx(3.0 / (0.4 + 0.4 + 0.05)));
 }
 

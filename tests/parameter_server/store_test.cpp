@@ -153,7 +153,7 @@ TEST_CASE("unequal workers: the slowest counts when all wait, and speeds add up 
   CHECK(factor("bounded(3)", slow) == Approx(2.0));
   CHECK(factor("asynchronous", slow) == Approx(1.2));
   CHECK(factor("asynchronous", "plan.sync.slow_workers={ count: 3, factor: 2 }") == Approx(2.0));
-  // Where each iteration has another slowest worker, all wait for it the less, the farther they may be apart.
+  // If each iteration has another slowest worker, all wait for it the less, the farther they may be apart.
   const std::string varied = "workload.train.compute_spread=0.3";
   CHECK(factor("synchronous", varied) > factor("bounded(1)", varied));
   CHECK(factor("bounded(1)", varied) > factor("bounded(3)", varied));

@@ -1,4 +1,4 @@
-// How many GPUs of each machine a search tries, and what the others cost.
+// GPUs of each machine that a search tries, and the cost of the others.
 #include "model/planning/machine_use.hpp"
 
 #include "model/planning/plan_search.hpp"

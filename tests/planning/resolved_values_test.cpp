@@ -1,4 +1,4 @@
-// What `predict --json` resolves is what a scenario may say, and says the same.
+// Resolved values of `predict --json` are valid scenarios with the same result.
 #include "model/base/text.hpp"
 #include "model/planning/auto_plan.hpp"
 #include "model/scenario/catalogue.hpp"

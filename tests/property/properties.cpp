@@ -27,7 +27,7 @@ constexpr double regimes = 0.2;
 constexpr double elsewhere = 0.05;
 /// Groups that begin some microseconds apart meet others in the next layer than those that begin together.
 constexpr double nearly_together = 0.02;
-/// Where nothing meets, sums have another order alone.
+/// Without contention only the order of sums differs.
 constexpr double alone = 1e-4;
 
 /// Which algorithms carry out what. The library chooses by its own model of the hardware, which knows of no traffic but
@@ -209,7 +209,7 @@ Violation estimate_is_below_flows(const Settings& settings) {
   return compared(simulated, estimated, "flows -> estimate");
 }
 
-/// Where the simulation takes as long as the estimate and no two flows of a phase share a link, nothing has met: then
+/// If the simulation takes as long as the estimate and no two flows of a phase share a link, nothing has met: then
 /// every step by itself takes as long, too. Flows of one collective that share a link fall out of step with each other,
 /// so that one moves while the other waits for its latency, or both wait.
 Violation steps_take_as_long_as_flows(const Settings& settings) {

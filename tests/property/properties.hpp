@@ -1,4 +1,4 @@
-// What holds for every scenario, whatever it says: one function a property.
+// Properties of all scenarios: one function a property.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct NamedProperty {
   Property property;
 };
 
-/// How many scenarios, and from which seed: environment variables FORETRAIN_TRIES and FORETRAIN_SEED may say.
+/// Number of scenarios, and the seed: environment variables FORETRAIN_TRIES and FORETRAIN_SEED may say.
 int scenarios_to_try(int usual);
 unsigned seed_to_use(unsigned usual);
 /// FORETRAIN_PROPERTY: a part of the names of those to check.

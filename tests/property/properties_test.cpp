@@ -24,7 +24,7 @@ void predict_in_order(const std::vector<foretrain::Scenario>& plans, bool backwa
 }  // namespace
 
 TEST_CASE("property: a stage of a sweep is the same point alone", "[sweep]") {
-  // What is cached of the points before changes no bit: each has others before it in the two orders.
+  // Caches of earlier points change no bit: each has others before it in the two orders.
   Random random(seed_to_use(2026));
   std::vector<foretrain::Scenario> plans;
   const auto count = static_cast<std::size_t>(scenarios_to_try(100));

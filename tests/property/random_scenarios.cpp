@@ -179,7 +179,7 @@ void add_synchronisation(Random& random, Settings& settings) {
   if (one_in(random, 8)) settings[sync + "compression"] = one_of(random, {"fp16", "powersgd(4)", "top_k(1 %)"});
 }
 
-/// How `plan` divides the work; false where its numbers do not fit the machines.
+/// Division of the work by `plan`; false where its numbers do not fit the machines.
 bool add_division(Random& random, Settings& settings, int gpus, int experts, int layers) {
   const bool splits = layers > 0;
   const int tensor = splits ? one_of(random, {1, 1, 2, 4, 8}) : 1;
@@ -223,7 +223,7 @@ bool add_division(Random& random, Settings& settings, int gpus, int experts, int
   return true;
 }
 
-/// What trainers do otherwise, and how links are shared.
+/// Framework settings, and link sharing.
 void add_settings(Random& random, Settings& settings, const Machines& machines, int experts) {
   const auto sometimes = [&](int odds, const char* key, std::initializer_list<const char*> values) {
     if (one_in(random, odds)) settings[key] = one_of<const char*>(random, values);

@@ -17,7 +17,7 @@ using Settings = std::map<std::string, std::string>;
 std::string yaml_of(const Settings& settings);
 Scenario scenario_of(const Settings& settings);
 
-/// What is wrong, where something is.
+/// The violation, if any.
 using Violation = std::optional<std::string>;
 using Property = std::function<Violation(const Settings&)>;
 

@@ -1,4 +1,4 @@
-// What properties have in common: times, how they are compared, and changes of scenarios.
+// Shared by all properties: times, how they are compared, and changes of scenarios.
 #pragma once
 
 #include <map>

@@ -60,7 +60,7 @@ std::vector<double> channels_of(const Cluster& cluster) {
 
 /// Every rate doubled and every time of the machine and its software halved: the same graph at twice the speed.
 Violation twice_every_rate_is_half_the_time(const Settings& settings) {
-  // What a core can add up is a figure of the code (node_routes.cpp).
+  // The rate at which a core adds up is a constant of the code (node_routes.cpp).
   for (const char* algorithm : {"plan.sync.algorithm", "workload.collective.algorithm"}) {
     const auto stated = settings.find(algorithm);
     if (stated != settings.end() && stated->second == "parameter_server") return std::nullopt;

@@ -1,4 +1,4 @@
-"""What the tests share: the program beside which the package is held."""
+"""Shared by the tests: the program beside which the package is held."""
 
 import json
 import os

@@ -10,7 +10,7 @@ HEADER = (
 
 
 def runs(count):
-    """Steps of GPT-2, each some times slower than a well-tuned one."""
+    """Steps of GPT-2, each slower than a tuned one by some factor."""
     rows = [(f"run-{i}", 1 + i % 2, 64 * (1 + 3 * (i % 2)), 1 + 3 * (i % 2), 4000 + 100 * i) for i in range(count)]
     return HEADER + "".join(f"{n},dgx-a100-80gb,{nodes},gpt2,{batch},{micro},{rate}\n" for n, nodes, batch, micro, rate in rows)
 

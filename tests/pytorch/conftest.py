@@ -1,4 +1,4 @@
-"""What the tests of validate/pytorch share: scripts run as users run them, and the program that takes their tables."""
+"""Shared by the tests of validate/pytorch: scripts run as users run them, and the program that takes their tables."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What fine-tuning adds to a step computes what it stands for. Needs PyTorch."""
+"""Fine-tuning's additions to a step compute what they stand for. Needs PyTorch."""
 
 import pytest
 

@@ -13,7 +13,7 @@ MACHINE = ('{"date":"2026-01-01","gpus":[{"index":0,"name":"Synthetic 5000","com
 
 
 def record(model, batch, sequence, precision, execution, **more):
-    """What one_step.py measured of a case, as the script keeps it."""
+    """Measurement of a case by one_step.py, as the script keeps it."""
     case = dict(model=model, batch=batch, sequence=sequence, precision=precision, execution=execution)
     result = dict(values=[0.25, 0.5, 0.125], figures=dict(host_s=0.01, device_used_bytes=5e9, energy_j=None), **more)
     return dict(train_steps.record_of(case, result), pytorch="2.0", cuda="13.0", gpu="a GPU", date="2026-01-01")

@@ -1,4 +1,4 @@
-// What a replay measured, as the other program writes it for this one.
+// Results of a replay, as foretrain-gpu writes them.
 #include "validate/replay/result.hpp"
 
 #include "tests/catch.hpp"

@@ -52,7 +52,7 @@ plan: {{ {} }}
           pipeline};
 }
 
-/// What a timeline says of a lane: seconds by category of what its compute stream does, and of its transfers by name.
+/// A timeline's lane: seconds by category of what its compute stream does, and of its transfers by name.
 struct Drawing {
   std::map<std::string, double> on_stream, moving;
 };

@@ -35,7 +35,7 @@ Result step_of_sixteen_samples() {
 TEST_CASE("Steps with different batches are compared by their samples") {
   // In 64 s 16 samples instead of 8 in 80 s: 2.5 times as fast, not 80 / 64.
   CHECK(speedup_of(step_of_sixteen_samples(), step_of_eight_samples()).factor == Approx(2.5));
-  // Where one of them does not train, by their times.
+  // If one of them does not train: by their times.
   Result half = collective();
   half.collective()->time = Seconds(0.03);
   CHECK(speedup_of(collective(), half).factor == Approx(2.0));
@@ -64,7 +64,7 @@ TEST_CASE("A comparison's interval takes the errors of both predictions as indep
 TEST_CASE("What makes the difference is told in shares of the time that a sample takes") {
   const Result eight = step_of_eight_samples(), sixteen = step_of_sixteen_samples();
   // A sample: computing 7.5 -> 3.5 s of 10 s, communication 2.5 -> 0.5 s; the other way round +4 and +2 of 4 s.
-  CHECK_THAT(comparison_text({eight, sixteen}), Catch::Contains("compute -40.0\n  %, exposed communication -20.0 %."));
+  CHECK_THAT(comparison_text({eight, sixteen}), Catch::Contains("compute -40.0 %,\n  exposed communication -20.0 %."));
   CHECK_THAT(comparison_text({sixteen, eight}), Catch::Contains("compute +100.0\n  %, exposed communication +50.0 %."));
 }
 

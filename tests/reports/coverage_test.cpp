@@ -1,4 +1,4 @@
-// What printed ranges hold of the measurements that come with the program: of all, of each group, of each kind.
+// Coverage of printed ranges over the shipped measurements: of all, of each group, of each kind.
 #include <filesystem>
 
 #include "tests/catch.hpp"
@@ -86,7 +86,7 @@ TEST_CASE("Ranges hold about nine of ten measured times, of each kind and of eac
     // Of few rows nine of ten are held give or take two standard deviations of such a share.
     const double deviation = std::sqrt(0.9 * 0.1 / static_cast<double>(of_kind.size()));
     CHECK(share_held(of_kind) >= std::min(0.86, 0.9 - 2.0 * deviation));
-    // What two to four groups have in common says little of the next: their ranges reach farther than nine of ten.
+    // Two to four groups say little of the next one: their ranges reach farther than nine of ten.
     // That of frameworks without a name is made of those with one, predicted without it, not of these rows.
     if (groups < 5 || kind == "uncertainty.unnamed") continue;
     CHECK(share_held(of_kind) <= std::max(0.975, 0.9 + 2.001 * deviation));

@@ -1,4 +1,4 @@
-// What bounds a step, branch by branch of the decision tree, and what resources are worth.
+// Bottlenecks of a step, branch by branch of the decision tree, and sensitivities.
 #include "reports/explain/explanation.hpp"
 
 #include "model/scenario/load/load.hpp"
@@ -146,7 +146,7 @@ TEST_CASE("a remedy is the scenario with its key set, or says why it cannot be")
         scenario.cluster.network.nic_bandwidth * 2.0);
   CHECK_FALSE(named("2x micro-batch size").scenario);
   CHECK_THAT(named("2x micro-batch size").why_not, Catch::Contains("not divisible"));
-  // What it has already is no remedy, and A100 has no units for fp8.
+  // Present settings are no remedy, and A100 has no units for fp8.
   CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "training in fp8"; }));
   CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "auto all-reduce"; }));
 }

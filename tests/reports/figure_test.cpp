@@ -1,4 +1,4 @@
-// What every picture has in common: print sizes, bands, names of series, and tables of what is drawn.
+// Shared by all pictures: print sizes, bands, names of series, and tables of what is drawn.
 #include <cmath>
 
 #include "model/base/error.hpp"
@@ -114,7 +114,7 @@ TEST_CASE("Series are named anew in their order, the rest as before") {
 TEST_CASE("What is drawn is a table of plain numbers with their units in its header") {
   // 64 images in 0.2 s are 320 a second.
   const std::string table = to_csv(to_figure(two_models()));
-  CHECK_THAT(table, Catch::StartsWith("panel,series,GPUs,images a second"));
+  CHECK_THAT(table, Catch::StartsWith("panel,series,GPUs,images/s"));
   CHECK_THAT(table, Catch::Contains("ResNet-50 on machines with eight cards,ring,1,320"));
   const std::string parts = to_csv(bars());
   CHECK_THAT(parts, Catch::StartsWith("panel,series,bar,"));

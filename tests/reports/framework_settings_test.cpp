@@ -1,4 +1,4 @@
-// What a trainer's file says stands line by line in a prediction that tells all.
+// A framework file's settings stand line by line in the verbose output.
 #include <sstream>
 
 #include "model/scenario/load/load.hpp"

@@ -7,7 +7,7 @@ using namespace foretrain;
 
 namespace {
 
-/// What frameworks have in common: model, GPUs, number format, samples per GPU and pass.
+/// Configuration that runs of frameworks share: model, GPUs, number format, samples per GPU and pass.
 using Configuration = std::tuple<std::string, int, Precision, std::int64_t>;
 
 struct Measured {

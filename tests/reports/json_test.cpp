@@ -84,7 +84,7 @@ void add_call(Result& result) {
   call.intermediates = Bytes(1.81e6);
 }
 
-/// What few runs have, and what their JSON holds of it.
+/// Rare fields of results, and their JSON.
 struct Extra {
   void (*add)(Result&);
   std::vector<std::pair<const char*, nlohmann::json>> parts;

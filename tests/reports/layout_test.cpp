@@ -1,4 +1,4 @@
-// Where everything of a picture stands, in pixels: a letter of size f takes 0.59 f, rounded up for each text.
+// Layout of pictures, in pixels: a letter of size f takes 0.59 f, rounded up for each text.
 #include "reports/figure/layout.hpp"
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// How busy links are, when and with what, and who waits for whom.
+// Link utilisation over time, and stragglers.
 #include "reports/explain/link_use.hpp"
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"

@@ -1,4 +1,4 @@
-// Who waits for whom, in graphs of a few tasks whose moments are stated.
+// Stragglers, in graphs of a few tasks whose moments are stated.
 #include "reports/explain/link_use.hpp"
 #include "tests/catch.hpp"
 

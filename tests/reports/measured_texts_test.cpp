@@ -1,4 +1,4 @@
-// What is told of measurements, as wholes: accuracy, pairs, anchors, fits.
+// Whole reports on measurements: accuracy, pairs, anchors, fits.
 #include <nlohmann/json.hpp>
 
 #include "reports/measured/accuracy.hpp"

@@ -1,5 +1,5 @@
-// What `algorithm: auto` says of collectives, compared with every published sweep that comes with the program, per GPU
-// generation and size class, and against what must hold where nothing was measured.
+// Predictions of `algorithm: auto` for collectives, compared with every published sweep that comes with the program,
+// per GPU generation and size class, and against what must hold where nothing was measured.
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/accuracy_bar.hpp"

@@ -1,4 +1,4 @@
-// What a part that fails costs until it is repaired.
+// The cost of a failed part until it is repaired.
 #include <string>
 
 #include "model/scenario/load/load.hpp"
@@ -19,7 +19,7 @@ std::string words(const Fault& fault) {
          (fault.failed ? " failed" : fmt::format(" {:.4g} %", 100.0 * fault.share));
 }
 
-/// What is set for each part, a line each, and which faults there are then; scenarios are not loaded anew.
+/// Overrides for each part, a line each, and the resulting faults; scenarios are not loaded anew.
 std::string set_of(const std::string& text) {
   const Scenario scenario = load_scenario_text(text, "parts.yaml");
   std::string lines;
@@ -103,7 +103,7 @@ TEST_CASE("What is lost follows what there is: cards, switches above one another
   const std::string leaf = restart("one leaf switch with 4 nodes", 1, 8, 192);
   CHECK(losses("nodes_per_leaf: 4, uplinks: 2") ==
         "one of 2 spine switches: leaf0-spine 50 %; leaf1-spine 50 %;\n" + leaf);
-  // Where a hash chooses, the spine's cables are links with names of their own, and the others take what it carried.
+  // With hashed routing, the spine's cables are links with names of their own, and the others take what it carried.
   CHECK(losses("nodes_per_leaf: 4, uplinks: 2, routing: hash") ==
         "one of 2 spine switches: leaf0-spine0 failed; leaf1-spine0 failed;\n" + leaf);
   CHECK(losses("nodes_per_leaf: 4, uplinks: 3, rails: true") ==

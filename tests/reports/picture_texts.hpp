@@ -46,7 +46,7 @@ inline PictureTexts texts_of(const std::string& svg) {
   return all;
 }
 
-/// What is wrong with the picture's texts; empty where all are whole, apart and of ten pixels or more.
+/// Defects of the picture's texts; empty if all are whole, apart and of ten pixels or more.
 inline std::string illegible(const std::string& svg) {
   const PictureTexts all = texts_of(svg);
   std::string wrong;

@@ -44,7 +44,7 @@ TEST_CASE("An unknown that moves both plans alike decides nothing") {
 }
 
 TEST_CASE("A plan that depends on what is unknown loses to one as fast that does not") {
-  // Where the network is a deviation slower the first plan takes half as long again, where it is faster it gains
+  // If the network is a deviation slower the first plan takes half as long again, where it is faster it gains
   // nothing. It has half the draws beside the other's half, yet its mean is higher, by the upper half's exp(0.4 z) − 1.
   const SearchOdds odds = odds_of({plan_of(1.0, {{0.0, 0.4}}), plan_of(1.001, {{0.0, 0.0}}, 1)}, 0.0);
   CHECK(odds.plans[0].chance == Approx(0.5));

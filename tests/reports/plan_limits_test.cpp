@@ -1,4 +1,4 @@
-// What a training may take beside what it is predicted to.
+// Limits of a training against its prediction.
 #include "reports/studies/plan_limits.hpp"
 
 #include "model/base/units.hpp"

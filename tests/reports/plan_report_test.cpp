@@ -1,4 +1,4 @@
-// How plans are ranked: the names of their hardware, with - where not in front.
+// Ranking of plans: the names of their hardware, with - where not in front.
 #include "reports/studies/plan_report.hpp"
 
 #include "tests/catch.hpp"
@@ -30,9 +30,9 @@ std::vector<std::string> ranked(std::vector<RankedPlan> plans) {
 TEST_CASE("a plan says what keeps its cards from their rate where the best one's are not kept from it") {
   PlanReport report;
   report.ranked = {plan_on("800", 120.0_ms), plan_on("500", 100.0_ms)};
-  report.ranked.front().limits = {"a card of 800 Gbit/s gives no more than one of 480 Gbit/s"};
+  report.ranked.front().limits = {"a link limits a NIC of 800 Gbit/s to 480 Gbit/s"};
   finish(report);
-  CHECK(report.ranked.back().why.ends_with("; a card of 800 Gbit/s gives no more than one of 480 Gbit/s"));
+  CHECK(report.ranked.back().why.ends_with("; a link limits a NIC of 800 Gbit/s to 480 Gbit/s"));
 }
 
 TEST_CASE("a plan that may be short of memory comes behind one that is not, and says why") {
@@ -81,7 +81,7 @@ TEST_CASE("the front has the plans that none beats in time, cost and memory toge
     CHECK_THAT(front.substr(0, front.find("\n\n")), Catch::Contains(std::string(name) + ":"));
   }
   CHECK_THAT(front.substr(0, front.find("\n\n")), !Catch::Contains("beaten:"));
-  // What is beyond the limits is no choice, as long as another plan keeps them; else all are.
+  // Plans beyond the limits are no choice, as long as another plan keeps them; else all are.
   const auto in_front = [&](double of_fast, double of_beaten) {
     report.ranked = {plan("fast", 100.0, 3.0, 60.0), plan("beaten", 110.0, 3.0, 70.0)};
     report.ranked[0].excess = of_fast;

@@ -17,7 +17,7 @@ namespace foretrain::test {
 
 namespace {
 
-/// What a careless script would execute, and XML that would break the picture.
+/// Text that a careless script would execute, and XML that would break the picture.
 const std::string hostile_name = "a'b''c\"d `touch pwned` $(touch pwned) \\n @x <svg>&amp; {/Symbol} x_1";
 
 Figure figure_with_title(const std::string& title) {

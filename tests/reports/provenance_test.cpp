@@ -1,4 +1,4 @@
-// What a result depends on is what it changes with.
+// A result lists exactly the constants that change it.
 #include "model/base/words.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
@@ -89,8 +89,8 @@ TEST_CASE("no digit of a result changes with a constant that it does not list") 
       if (same) idle += " " + row.name;
       without_influence += same ? 1 : 0;
     }
-    // What loses a comparison was read, and is listed. These are few but for collectives alone: `auto` is the fastest
-    // of all algorithms and protocols, so that the constants of the others are just what it was compared with.
+    // Constants of a lost comparison were read, and are listed. These are few but for collectives alone: `auto` is the
+    // fastest of all algorithms and protocols, so that the constants of the others are just what it was compared with.
     INFO(without_influence << " of " << all << " listed:" << idle);
     if (!result.collective()) CHECK(without_influence <= 6 + all / 4);
   }

@@ -23,7 +23,7 @@ bool has_type(const json& value, const std::string& type) {
   return type == value.type_name();
 }
 
-/// What a value has that the schema does not allow, by the keywords that schemas of results use; empty where it fits.
+/// Violations of the schema by a value, by the keywords that schemas of results use; empty where it fits.
 /// Keys that the schema does not know are told as well.
 std::string misfit(const json& schema, const json& value, const std::string& at) {
   if (schema.contains("enum") && std::ranges::find(schema["enum"], value) == schema["enum"].end()) return at + ": word";

@@ -1,4 +1,4 @@
-// What a session remembers changes no digit.
+// Caches of a session never change results.
 #include "model/base/session.hpp"
 
 #include "model/scenario/load/load.hpp"

@@ -74,7 +74,7 @@ TEST_CASE("The page of plans: the space, the best, why others lose, and the fron
   report.machines[1].in_front = false;
   const std::string text = to_text(report);
   check_whole("plans-space-best-why-others-3.txt", text.substr(text.find("\nBest plan per machine type")));
-  // What the best plan needs beyond what frameworks run by default stands under it, an unmeasured GPU in its line.
+  // Features beyond framework defaults stand under the best plan, an unmeasured GPU in its line.
   report.machines.clear();
   report.without_extras = std::numeric_limits<double>::infinity();
   report.ranked[0].point.offload = 1;

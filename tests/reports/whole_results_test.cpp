@@ -7,7 +7,7 @@
 namespace foretrain::test {
 namespace {
 
-/// What stands behind the title and before the breakdown.
+/// The text between the title and the breakdown.
 std::string head_of(const Result& result) {
   const std::string text = to_text(result);
   const std::size_t begin = text.find("\n\n") + 1;

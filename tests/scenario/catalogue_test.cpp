@@ -115,7 +115,7 @@ TEST_CASE("A session of strangers reads the catalogue alone, and does not tell w
        {(folder.path() / "there.yaml").string(), (folder.path() / "gone.yaml").string(),
         (folder.path() / "scenarios/models/known.yaml").string(), std::string("/dev/stdin")}) {
     CHECK_THROWS_WITH(file(name, "mine.yaml"), Catch::Contains("mine.yaml:1:8: model: a file, \"" + name) &&
-                                                   Catch::Contains("a name of the catalogue"));
+                                                   Catch::Contains("a catalogue name"));
   }
 }
 

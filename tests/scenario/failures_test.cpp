@@ -1,4 +1,4 @@
-// What failures, recovery, prices and electricity are read as.
+// Reading of failures, recovery, prices and electricity.
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
 

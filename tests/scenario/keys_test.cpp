@@ -32,7 +32,7 @@ void add_mappings(const keys::Mapping& mapping, std::set<const keys::Mapping*>& 
   for (const keys::Variant& variant : mapping.variants) add_mappings(*variant.keys, all);
 }
 
-/// What no file has.
+/// A type that no file has.
 struct Choir {
   bool sings = false;
 };
@@ -125,7 +125,7 @@ TEST_CASE("A row that is added to a table is read, explained, completed and in t
   reader.fill(choir);
   reader.fill(plan);
   CHECK((choir.sings && plan.tensor == 2));
-  // What pages, help and completion are made of.
+  // The source of pages, help and completion.
   const std::vector<keys::Place> all = keys::places(file, keys::Repeats::told);
   const auto place = std::ranges::find(all, "sings", &keys::Place::path);
   REQUIRE(place != all.end());

@@ -36,7 +36,7 @@ Constant provenance_of(const Scenario& scenario, const std::string& name) {
   return *found;
 }
 
-/// What reading the silent scenario with this trainer's file complains about.
+/// The error of reading the silent scenario with this framework file.
 std::string complaint_about_file(const std::string& trainer) {
   const TemporaryFolder folder;
   const std::string file = folder.write("mine.yaml", trainer).string();
@@ -105,7 +105,7 @@ TEST_CASE("Hugging Face's Trainer is DistributedDataParallel without ZeRO and De
                {"plan.zero=3", "plan.offload=optimizer", kernels, "plan.host_threads=4", "plan.pinned_offload=true"})
               .assumed.empty());
   }
-  // What its file says wins over its base's: updates are fused in both, weights cast in the first alone.
+  // A file's settings override its base's: updates are fused in both, weights cast in the first alone.
   CHECK(std::get<TrainWorkload>(plain.workload).code.cache_cast_weights);
   CHECK_FALSE(std::get<TrainWorkload>(sharded.workload).code.cache_cast_weights);
 }

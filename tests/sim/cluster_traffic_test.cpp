@@ -1,4 +1,4 @@
-// What only the whole cluster shows: traffic of all ranks on links that they share, and slow parts anywhere.
+// Effects that need the whole cluster: traffic of all ranks on links that they share, and slow parts anywhere.
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// How work reaches the device: execution modes (R1), asynchronous execution and barriers (R2), parallel branches and
+// Launching of work: execution modes (R1), asynchronous execution and barriers (R2), parallel branches and
 // streams (R3); by every executor.
 #include "model/cost/device_share.hpp"
 #include "model/cost/launches.hpp"

@@ -1,4 +1,4 @@
-// What each kind of collective inside layers sends, and what the whole of them takes.
+// Bytes of each kind of collective inside layers, and their total time.
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"

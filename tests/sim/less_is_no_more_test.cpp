@@ -117,7 +117,7 @@ TEST_CASE(
 }
 
 TEST_CASE("hosts dispatch on while their ranks wait for others: a wider fabric is no slower") {
-  // What dispatching takes longer than kernels and exchanges by themselves came behind the waiting for the slow card's
+  // Dispatch time beyond kernels and exchanges came behind the waiting for the slow NIC's
   // ranks. The faster the other exchanges, the longer, up to 10 % of the step.
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
     double before = time_of(dispatched, {}, fidelity);

@@ -43,7 +43,7 @@ TEST_CASE("R13: every cut by half and more, as the exercise asks for") {
   const double exposed = baseline.breakdown.exposed_communication.value();
   // Half the bytes take half the time, less what is paid for each of half as many messages.
   CHECK(exchange(train("traffic-bf16-gradients")) == Approx(exposed / 2).epsilon(0.02));
-  // What is left after overlapping is the last bucket: at most two of forty layers and the embedding.
+  // The last bucket stays exposed after overlapping: at most two of forty layers and the embedding.
   CHECK(train("traffic-overlap").breakdown.exposed_communication.value() < 0.05 * exposed);
   // Eight times the samples for one exchange.
   const TrainResult accumulated = train("traffic-accumulation");

@@ -1,4 +1,4 @@
-// How SimGrid shares links among flows, beside what max–min fairness says.
+// SimGrid's sharing of links among flows, against max–min fairness.
 #include "sim/link_sharing.hpp"
 
 #include "model/base/number.hpp"

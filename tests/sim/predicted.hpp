@@ -1,4 +1,4 @@
-// What scenarios of the catalogue and single collectives take, by every executor.
+// Times of catalogue scenarios and single collectives, by every executor.
 #pragma once
 
 #include <string>

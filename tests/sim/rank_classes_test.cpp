@@ -138,7 +138,7 @@ TEST_CASE("classes of ranks change nothing: random plans, slow parts, fabrics an
     const std::vector<std::string> overrides = random_overrides(random);
     CAPTURE(i, overrides);
     const Scenario scenario = load_scenario_text(small, "small.yaml", overrides);
-    // Where GPUs share cards, groups of a class share links: together they advance in proportion, apart each as fast as
+    // If GPUs share NICs, groups of a class share links: together they advance in proportion, apart each as fast as
     // it can, which differs where they meet others.
     const Cluster& cluster = scenario.cluster;
     const bool share_cards = cluster.network.nics_per_node < cluster.gpus_per_node;

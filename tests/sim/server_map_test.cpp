@@ -1,4 +1,4 @@
-// What reports/gallery/parameter-server-map.md says of parameter servers and rings, on machines with one GPU and one
+// Claims of reports/gallery/parameter-server-map.md on parameter servers and rings, on machines with one GPU and one
 // card each: S bytes among n workers, B bytes per second and L seconds from machine to machine.
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"

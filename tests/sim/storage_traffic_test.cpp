@@ -1,4 +1,4 @@
-// What training reads from servers and writes to them over the cards that it trains with.
+// Storage traffic over the NICs that training uses.
 #include "model/collectives/contention.hpp"
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"

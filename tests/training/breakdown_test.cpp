@@ -1,4 +1,4 @@
-// What a step's time goes to, by hand.
+// Breakdowns of steps, by hand.
 #include "model/training/outcome/breakdown.hpp"
 
 #include "tests/catch.hpp"

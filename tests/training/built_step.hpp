@@ -52,7 +52,7 @@ inline StepMoments uncontended_times(const Step& step) {
   return moments;
 }
 
-/// Where the time of such a run goes.
+/// Breakdown of such a run.
 inline TimeUse uncontended_use(const Step& step, std::optional<Seconds> loader = std::nullopt) {
   const StepGraph graph = step_graph(step);
   const Execution execution = run(graph.graph);

@@ -1,4 +1,4 @@
-// What a textbook's formula says of gradients, on rings inside and between nodes.
+// The textbook's communication ratio, on rings inside and between nodes.
 #include "model/training/outcome/communication_ratio.hpp"
 
 #include "model/scenario/load/load.hpp"

@@ -1,4 +1,4 @@
-// How tokens reach experts in a step: who hides them, what crosses rails, and what is waited for.
+// Dispatch of tokens to experts in a step: overlap, rails, and waits.
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/layer_cost.hpp"

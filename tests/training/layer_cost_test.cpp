@@ -1,4 +1,4 @@
-// What recomputation and sharded layers add to a layer's kernels.
+// Kernels that recomputation and sharded layers add to a layer.
 #include "model/training/pricing/layer_cost.hpp"
 
 #include "model/base/spread.hpp"

@@ -1,4 +1,4 @@
-// What offloading costs in time, from the bandwidths of the machine.
+// The time of offloading, from the bandwidths of the machine.
 #include "model/training/pricing/offload.hpp"
 
 #include "model/scenario/load/load.hpp"
@@ -75,7 +75,7 @@ TEST_CASE("one thread and pageable memory make an offloaded update wait") {
   const TimeBreakdown forward = streamed.stage().chunks.front().passes[PassKind::forward].time;
   CHECK(forward.hidden_copies == Seconds(0.0));
   CHECK(forward.exposed_copies.value() == Approx(n * 2 * 2 / 8e9).epsilon(0.05));
-  // What the GPU updated goes back to the host.
+  // Updated weights go back to the host.
   CHECK(streamed.stage().optimizer.exposed_copies.value() == Approx(n * 2 * 3 / 8e9).epsilon(0.005));
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
   CHECK(streamed.stage().chunks.front().passes[PassKind::forward].time.total().value() ==
         Approx(copy.value()).epsilon(0.05));
   CHECK(resident.passes() < streamed.passes());
-  // What sticks out and what is hidden are all that crosses, each way and back.
+  // Exposed and hidden copies are all copies, both ways.
   for (const PassKind kind : {PassKind::forward, PassKind::backward}) {
     const TimeBreakdown time = streamed.stage().chunks.front().passes[kind].time;
     CHECK((time.exposed_copies + time.hidden_copies).value() == Approx(copy.value()).epsilon(0.05));
@@ -106,7 +106,7 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
                        streamed.stage().chunks.front().passes[PassKind::backward].time.exposed_copies;
   CHECK(less.value() ==
         Approx(resident.stage().chunks.front().passes[PassKind::forward].time.compute.value()).epsilon(0.2));
-  // Where kernels take longer than the copies nothing is added.
+  // If kernels take longer than the copies nothing is added.
   const std::vector<std::string> many = {"workload.train.global_batch=32", "workload.train.micro_batch=32"};
   CHECK(Built(test::with(many, "plan.offload=parameters")).passes().value() ==
         Approx(Built(test::with(many, "plan.offload=none")).passes().value()).epsilon(0.01));

@@ -20,7 +20,7 @@ namespace {
 constexpr auto zero_bubble = PipelineSchedule::zero_bubble;
 constexpr auto dualpipe = PipelineSchedule::dualpipe;
 
-/// What one stage's passes take where it holds one chunk; of two chunks each takes half, but with DualPipe, which holds
+/// Times of one stage's passes if it holds one chunk; of two chunks each takes half, but with DualPipe, which holds
 /// the model twice.
 Step step_of(PipelineSchedule schedule, int stages, int interleave, int micro_batches, PassSeconds each) {
   for (double* seconds : {&each.forward, &each.inputs, &each.weights}) *seconds /= interleave;

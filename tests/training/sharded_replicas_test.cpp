@@ -33,7 +33,7 @@ BuiltStep built(const std::string& zero, const std::vector<std::string>& overrid
 
 enum class Groups { neighbours, far };
 
-/// What a collective takes of 8 GPUs in each of two nodes, or of each GPU with its counterpart in the other node.
+/// Time of a collective of 8 GPUs in each of two nodes, or of each GPU with its counterpart in the other node.
 double time_of(const BuiltStep& built, CollectiveOperation operation, double bytes, Groups of) {
   CollectiveCall call;
   call.operation = operation;

@@ -46,7 +46,7 @@ inline Step data_parallel_step(int buckets, double forward, double bucket_backwa
   return step;
 }
 
-/// What the passes of one chunk take.
+/// Times of the passes of one chunk.
 struct PassSeconds {
   double forward = 1.0, inputs = 1.0, weights = 1.0;
   std::optional<double> paired = std::nullopt;

@@ -41,7 +41,7 @@ std::vector<std::vector<std::string>> product_names(const std::vector<std::vecto
   return names;
 }
 
-/// What slices take one after the other where nothing else moves.
+/// Time of slices one after the other without other traffic.
 Seconds time_of(const std::vector<PassSlice>& slices, const TransferTable& transfers) {
   Seconds sum;
   for (const PassSlice& slice : slices) {
@@ -160,7 +160,7 @@ TEST_CASE("an input is gathered again beside its own product's data gradient alo
   CHECK(again.beside.empty());
   CHECK(kept.behind.empty());
   CHECK(kept.between.size() == 4);
-  // Where experts follow, and in each half of a block that is a layer by itself, one product begins.
+  // If experts follow, and in each half of a block that is a layer by itself, one product begins.
   CHECK(backward({"workload.train.model.experts=8", "workload.train.model.experts_per_token=2"}).behind.size() == 1);
 }
 

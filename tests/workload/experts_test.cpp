@@ -99,7 +99,7 @@ TEST_CASE("the busiest experts take longer, the mathematics stays the same") {
   CHECK(rows(even) == 2048);
   CHECK(rows(uneven) == 3072);
   CHECK(uneven.forward_flops_per_sample == even.forward_flops_per_sample);
-  // What reaches the ranks: the hottest 1.5 times as much; with a capacity 1.25 times as much everywhere.
+  // Bytes that reach the ranks: the hottest 1.5 times as much; with a capacity 1.25 times as much everywhere.
   const auto exchange = [](const Model& model) {
     for (const LayerCollective& call : experts_of(model).forward_collectives) {
       if (call.operation == all_to_all) return std::pair(call.size.value(), call.imbalance);
@@ -179,7 +179,7 @@ TEST_CASE("selective_modules drops what norms, activation functions and latent v
   CHECK(dropped() == Approx((2.0 * 7168 * 2 + latent + 9.0 * 2048 * 2) * tokens));
   options.precision = Precision::fp8;
   CHECK(dropped() == Approx((2.0 * 7168 + latent + 9.0 * 2048 + 18.0 * 2048) * tokens));
-  // Where autograd keeps what casts read, the copies for experts become half as long, too.
+  // If autograd keeps the inputs of casts, the copies for experts become half as long, too.
   options.code.kernels = KernelSet::unfused;
   CHECK(dropped() == Approx((2.0 * 7168 * 2 + latent + 9.0 * 2048 * 2 + 18.0 * 2048 + 8.0 * 7168) * tokens));
 }

@@ -1,4 +1,4 @@
-// What layers keep for their backward passes and run again, by hand.
+// Activations that layers keep and recompute, by hand.
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/workload/models.hpp"
 

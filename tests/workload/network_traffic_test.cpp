@@ -1,4 +1,4 @@
-// What a network's kernels move and compare, and which a compiler merges.
+// Traffic of a network's kernels, and those that a compiler merges.
 #include "tests/workload/networks.hpp"
 
 using namespace foretrain;

@@ -1,4 +1,4 @@
-// What plain framework code launches beside the GEMMs, in bytes worked out by hand.
+// Kernels of unfused framework code beside the GEMMs, in bytes, by hand.
 #include "model/workload/plain_kernels.hpp"
 
 #include "tests/workload/models.hpp"
@@ -17,7 +17,7 @@ TransformerConfig small(TransformerFamily family) {
   return transformer(family, {2, 256, 4, family == TransformerFamily::llama ? 2 : 4, 1024, 1000, 128});
 }
 
-/// What tuned.yaml says of plain kernels; of fused ones, what code does by default.
+/// Settings of tuned.yaml for unfused kernels; for fused ones, the code's defaults.
 TrainerCode code_with(KernelSet kernels) {
   TrainerCode code;
   if (kernels == KernelSet::fused) return code;

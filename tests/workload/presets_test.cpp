@@ -55,7 +55,7 @@ TEST_CASE("Presets have the published numbers of parameters and multiply-adds") 
 }
 
 TEST_CASE("ResNet-50 keeps 86 MB for each fp32 image") {
-  // What the 53 convolutions put out is kept by the norms: stem 802,816; stage 1 three times 1,204,224; stages 2 to 4 a
+  // The norms keep the output of the 53 convolutions: stem 802,816; stage 1 three times 1,204,224; stages 2 to 4 a
   // wider first block and equal others: 903,168 + 3·602,112, 451,584 + 5·301,056, 225,792 + 2·150,528; and the four
   // shortcuts. Together 11.11 M, the "activations" of ResNet-50 in Radosavovic et al. 2020 (arXiv 2003.13678).
   const double shortcuts = 802'816 + 401'408 + 200'704 + 100'352;

@@ -134,7 +134,7 @@ TEST_CASE("a resampler keeps the inputs of its products and norms, and attention
   const Layer fused = built(AttentionKind::flash);
   CHECK(fused.kept().value() == Approx(2 * (products + norms + attention)));
   CHECK((built(AttentionKind::standard).kept() - fused.kept()).value() == Approx(2 * 2.0 * 3 * 32 * 256 * 1024));
-  // What it hands on is the joined sequence.
+  // Its output is the joined sequence.
   CHECK(fused.output.value() == 2 * 1000 * 4096);
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("memory is that of the largest pass, time that of the mean one") {
     CHECK(mixed.layers[i].layer.kept() == longest.layers[i].layer.kept());
     CHECK(product_flops(mixed.layers[i].layer.forward) ==
           Approx(product_flops(mean.layers[i].layer.forward)).epsilon(0.005));
-    // What `selective` runs again is attention alone, whose work goes with the square of a sequence: behind 576 patches
+    // `selective` recomputes attention alone, whose work goes with the square of a sequence: behind 576 patches
     // (676² + 876²) / 2 = 1.017 · 776².
     for (const Recompute way : {Recompute::selective, Recompute::selective_operators, Recompute::selective_modules}) {
       const double square =

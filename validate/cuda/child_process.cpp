@@ -46,7 +46,7 @@ bool end_process(Process& process, double patience) {
 
 ChildEnd run_in_child(const std::function<int()>& work, double seconds, const std::function<unsigned()>& signs) {
   Process child = Process::copy([&work] {
-    setpgid(0, 0);  // what the terminal sends reaches the parent alone
+    setpgid(0, 0);  // signals of the terminal reach the parent alone
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
     _exit(reported(work));
   });

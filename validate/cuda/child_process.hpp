@@ -10,16 +10,16 @@
 
 namespace foretrain::gpu {
 
-/// What the program and its children end with.
+/// Exit statuses of the program and its children.
 namespace exit_status {
 constexpr int done = 0;
 constexpr int incomplete = 1;     ///< something could not be measured; it was listed
 constexpr int unusable = 2;       ///< bad usage, or no usable GPU
 constexpr int device_lost = 3;    ///< only of children: the context is gone, a new process may go on
-constexpr int interrupted = 130;  ///< what was measured is kept
+constexpr int interrupted = 130;  ///< measurements are kept
 }  // namespace exit_status
 
-/// What `work` returns; what it throws is said on standard error.
+/// Returns the result of `work`; prints its exceptions on standard error.
 int reported(const std::function<int()>& work);
 
 struct ChildEnd {

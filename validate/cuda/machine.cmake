@@ -1,4 +1,4 @@
-# What this machine has: which GPUs to compile for, and where libraries lie.
+# This machine's equipment: which GPUs to compile for, and where libraries lie.
 
 # foretrain_architectures(OUT KNOWN PRESENT): the GPUs of this machine (PRESENT, as 75 for 7.5), of those that the toolkit
 # compiles for (KNOWN); for one newer than all of them the PTX of the closest, which its driver compiles. Without a GPU,

@@ -91,7 +91,7 @@ int run_suite(const SuiteTask& task, SuiteProgress& progress) {
   }
 }
 
-/// How a suite went, as far as its processes told.
+/// Outcome of a suite, as far as its processes reported it.
 struct SuiteOutcome {
   std::vector<std::string> notes;  ///< to be listed at the end
   double seconds = 0.0;
@@ -148,7 +148,7 @@ class SuiteSupervisor {
     Followers others;
     for (int rank = 1; rank < ranks_; ++rank) {
       others.processes.push_back(Process::copy([&] {
-        setpgid(0, 0);  // what the terminal sends reaches the parent alone
+        setpgid(0, 0);  // signals of the terminal reach the parent alone
         reported([&] { return follow(&meeting, rank); });
       }));
     }

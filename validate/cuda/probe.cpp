@@ -167,7 +167,7 @@ void try_gpu() {
   stream.synchronize();
 }
 
-/// What this machine is, as JSON; warnings go to standard error.
+/// Description of this machine, as JSON; warnings go to standard error.
 std::string probed(const Nvml& nvml) {
   const int count = device_count();
   std::vector<Gpu> gpus;

@@ -1,4 +1,4 @@
-// What a machine with GPUs is made of.
+// Description of a machine with GPUs.
 #pragma once
 
 #include <string>

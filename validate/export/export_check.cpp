@@ -1,4 +1,4 @@
-// What of a scenario the GPUs of one machine can run.
+// Check of a scenario for the GPUs of one machine.
 #include <fmt/format.h>
 
 #include <set>

@@ -66,7 +66,7 @@ class HostThread {
     const Plan& plan = scenario_.plan;
     Seconds time = host_dispatch_time(launches.count, plan.execution, scenario_.calibration.host) *
                    gpus_of_process(plan, scenario_.cluster);
-    // What outlasts its kernels was priced at its dispatch, the trainer's own code included.
+    // Blocks that outlast their kernels were priced at their dispatch, with the framework's own code.
     if (block.predicted > launches.device.value() * longer) time = Seconds(block.predicted);
     return known->second = add_block(block.name + " dispatch", time, launches.count);
   }

@@ -23,8 +23,8 @@ using nlohmann::ordered_json;
 constexpr double same_memory = 0.03, same_clock = 0.12;
 constexpr double published_bandwidth_share = 0.86;  // streaming.bandwidth_efficiency, to undo it where no clock is told
 
-/// What a multiprocessor does per clock: the row of the last compute capability that is not newer; the first one for
-/// what is older than all.
+/// Operations of a multiprocessor per clock: the row of the last compute capability that is not newer; the first one
+/// for what is older than all.
 MappingReader architecture_of(double compute_capability) {
   const Field file(hardware_table("architectures.yaml"), "");
   std::optional<MappingReader> found;
@@ -71,7 +71,7 @@ ordered_json gpu_object(const MeasuredGpu& gpu, const MeasuredFigures& figures) 
   const MappingReader architecture = architecture_of(gpu.compute_capability);
   const double capability = architecture["compute_capability"].number();
   ordered_json sources;
-  sources["default"] = source("measurement", fmt::format("told by the driver of {}", gpu.name));
+  sources["default"] = source("measurement", fmt::format("reported by the driver of {}", gpu.name));
   const std::string per_clock =
       fmt::format("{} multiprocessors at {:.0f} MHz, operations per clock as compute capability {}: {}", gpu.sms,
                   gpu.clock.value() * 1e-6, capability, read_source(architecture["source"]).text);
@@ -97,7 +97,7 @@ ordered_json gpu_object(const MeasuredGpu& gpu, const MeasuredFigures& figures) 
   } else {
     const double read = figures.l2_bandwidth ? figures.l2_bandwidth->value() / 4.0 : 500e9;
     object["memory_bandwidth"] = fmt::format("{:.4g} GB/s", read / published_bandwidth_share * 1e-9);
-    sources["memory_bandwidth"] = source("assumption", "the driver tells no memory clock: a quarter of the L2's");
+    sources["memory_bandwidth"] = source("assumption", "the driver reports no memory clock: a quarter of the L2's");
   }
   const Seconds latency = figures.memory_latency.value_or(architecture["memory_latency"].quantity<Seconds>());
   object["memory_latency"] = fmt::format("{:.4g} ns", latency.value() * 1e9);
@@ -113,7 +113,7 @@ ordered_json gpu_object(const MeasuredGpu& gpu, const MeasuredFigures& figures) 
   object["shared_memory_per_sm"] =
       fmt::format("{:.0f} KiB", gpu.shared_memory_per_sm.value_or(Bytes(100.0 * 1024.0)).value() / 1024.0);
   object["board_power"] = fmt::format("{:.0f} W", gpu.power_limit_watts.value_or(300.0));
-  if (!gpu.power_limit_watts) sources["board_power"] = source("assumption", "the driver tells none");
+  if (!gpu.power_limit_watts) sources["board_power"] = source("assumption", "the driver reports none");
   if (gpu.copy_engines) object["copy_engines"] = std::clamp(*gpu.copy_engines, 1, 64);
   object["sources"] = sources;
   return object;
@@ -276,9 +276,9 @@ std::string node_document(const Machine& machine, const MeasuredFigures& figures
   node["link_types"] = types;
   node["wiring"] = wiring;
   if (const ordered_json network = network_of(machine, figures); !network.is_null()) node["network"] = network;
-  node["sources"] = {{"default", source("assumption", "told by the driver; all GPUs are drawn on one socket")},
-                     {"cpu", cpu != nullptr ? source("measurement", "told by the operating system")
-                                            : source("assumption", "a plain server: the measurements do not tell")}};
+  node["sources"] = {{"default", source("assumption", "reported by the driver; all GPUs are drawn on one socket")},
+                     {"cpu", cpu != nullptr ? source("measurement", "reported by the operating system")
+                                            : source("assumption", "a plain server: not in the measurements")}};
   if (node.contains("network")) {
     const bool told = machine.network_cards > 0;
     node["sources"]["network"] =

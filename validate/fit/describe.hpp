@@ -11,7 +11,7 @@
 
 namespace foretrain {
 
-/// What measurements say that no driver tells. Whatever is empty is assumed, and the description says so.
+/// Measured values that no driver reports. Empty ones are assumed, and the description says so.
 struct MeasuredFigures {
   std::optional<Seconds> memory_latency;            ///< pointer chase over a working set far beyond the L2
   std::optional<BytesPerSecond> l2_bandwidth;       ///< reads of data that stay in the L2

@@ -131,7 +131,7 @@ void add_memory(const RawMeasurements& raw, DirectList& list) {
              "PyTorch's steps: reserved beyond the peak, over what comes and goes", list);
 }
 
-/// How much GPUs of one machine differ: the standard deviation of what the same products take on each, over the mean.
+/// Spread of GPUs of one machine: the standard deviation of the same products' times, over the mean.
 void add_device_spread(const RawMeasurements& raw, DirectList& list) {
   std::map<std::string, std::vector<double>> times;
   for (const RawPoint* point : raw.of_suite("devices")) times[point->parameter("work")].push_back(point->median());
@@ -147,7 +147,7 @@ void add_device_spread(const RawMeasurements& raw, DirectList& list) {
              list);
 }
 
-/// What kernels beside NCCL's all_reduce take longer by: the median over kernels bound by arithmetic and by memory.
+/// Slowdown of kernels beside NCCL's all_reduce: the median over kernels bound by arithmetic and by memory.
 void add_overlap(const RawMeasurements& raw, DirectList& list) {
   std::vector<double> slowdowns;
   for (const RawPoint* point : raw.of_suite("overlap")) {
@@ -222,7 +222,7 @@ void add_rings(const RawMeasurements& raw, MeasuredFigures& figures) {
   if (most_between > 0.0) figures.network_bandwidth = BytesPerSecond(most_between);
 }
 
-/// What the model's figure must be multiplied by, as the median over points says; nothing without points.
+/// Correction factor of a model constant: the median over points; nothing without points.
 std::optional<double> factor_of(const std::vector<PredictedPoint>& points,
                                 const std::function<bool(const PredictedPoint&, const MemoryAccess&)>& wanted) {
   std::vector<double> factors;

@@ -1,5 +1,5 @@
-// What suites tell without a fit: figures of the hardware, and constants of the host that one record measures alone.
-// The only place that knows the parameters of records which no scenario can state.
+// Constants measured without a fit: properties of the hardware, and constants of the host that one record measures
+// alone. The only place that knows the parameters of records which no scenario can state.
 #pragma once
 
 #include <vector>

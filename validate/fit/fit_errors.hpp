@@ -1,4 +1,4 @@
-// How far predictions are from the points that were measured.
+// Errors of predictions at the measured points.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ PointErrors together(const std::vector<PointErrors>& errors, const std::function
 /// By family; of points held out where there are enough of them, else of all.
 std::map<std::string, double> spreads_of(const std::vector<PointPair>& pairs);
 
-/// What a calibration is meant to reach.
+/// Accuracy that a calibration should reach.
 struct AccuracyBar {
   std::string name;       ///< "GEMMs"
   double limit = 0.0;     ///< MAPE

@@ -35,10 +35,10 @@ bool lift_limit_of_short_products(std::vector<PredictedPoint>& points) {
   return true;
 }
 
-/// Where the device says that power limited a product, and the model's energies would not limit it, they are raised
+/// If the device reports that power limited a product, and the model's energies would not limit it, they are raised
 /// until they do. A search finds no way from where nothing depends on them.
 void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, Calibration& calibration) {
-  constexpr double least_energy = 0.1;  // where nothing is known of the generation
+  constexpr double least_energy = 0.1;  // for unknown generations
   for (const PredictedPoint& point : points) {
     if (!is_sustained(point) || point.raw->power_limited() != true) continue;
     PredictedPoint unlimited = point;
@@ -127,7 +127,7 @@ void place_dispatch(const std::vector<PredictedPoint>& points, ExecutionMode mod
   dispatch = best;
 }
 
-/// Where the stage's search begins: at what is known so far, but for energies at which power would limit nothing, and
+/// Start of the stage's search: the known values, but for energies at which power would limit nothing, and
 /// dispatch.
 Calibration start_of(const FitStage& stage, const std::vector<PredictedPoint>& points, const Gpu& gpu,
                      const Calibration& known) {
@@ -213,7 +213,7 @@ void add_direct(GpuCalibration& result) {
   add_block(result, names, variances.asDiagonal());
 }
 
-/// What became of each measured point: none is passed over in silence.
+/// Use of each measured point: every one is accounted for.
 void account(const RawMeasurements& raw, const PredictedPoints& points, GpuCalibration& result) {
   std::map<const RawPoint*, const PredictedPoint*> predicted;
   for (const PredictedPoint& point : points.points) predicted[point.raw] = &point;

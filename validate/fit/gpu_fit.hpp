@@ -26,7 +26,7 @@ struct FitStage {
   std::size_t most_points = 1'000'000;
   bool of_steps = false;  ///< after all others, and after the table of measured products
 };
-/// What decides which points determine a constant.
+/// Properties of the measurements that decide which points determine a constant.
 struct MeasuredKinds {
   bool sustained = false;  ///< products that ran long enough for power to limit them: energies come from these
   bool steps = false;      ///< whole training steps
@@ -60,7 +60,7 @@ struct GpuCalibration {
   std::vector<AccuracyBar> bars;
   std::vector<PointPair> pairs;
   std::vector<MeasuredMatmul> measured_matmuls;  ///< empty where they do not help points held out
-  std::string matmul_note;                       ///< what became of the table, in words
+  std::string matmul_note;                       ///< result of the table, in words
   std::vector<std::string> notes;                ///< points that do not steer a search, and why
   std::map<std::string, SuiteCount> suites;
   std::vector<std::string> not_understood;

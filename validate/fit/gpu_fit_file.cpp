@@ -38,7 +38,7 @@ ordered_json gpu_of(const GpuCalibration& fit) {
   if (fit.figures.l2_bandwidth) {
     gpu["l2_bandwidth"] = fmt::format("{:.5g} GB/s", fit.figures.l2_bandwidth->value() * 1e-9);
   }
-  // What driver and architecture say of it, also where the catalogue has a datasheet.
+  // The driver's and the architecture's values, also if the catalogue has a datasheet.
   gpu["description"] = ordered_json::parse(gpu_document(device, fit.figures));
   return gpu;
 }

@@ -77,7 +77,7 @@ std::vector<FitStage> fit_stages(const Gpu& gpu, const MeasuredKinds& measured) 
            {"collective.network_efficiency", "collective.network_ll_step_us", "collective.network_ll128_step_us",
             "collective.network_simple_step_us", "collective.tree_efficiency"},
            120},
-          // What a stack's own steps say of its kernels holds; where there are none, those of replays.
+          // Kernels of a stack's own steps; without them, those of replays.
           {"kernel in replayed steps",
            {"kernel in steps"},
            measured.steps ? std::vector<std::string>() : std::vector<std::string>{"step.kernel_stretch"},

@@ -30,7 +30,7 @@ struct MeasuredGpu {
   int nvlinks = 0;            ///< that are up
   double memory_share = 1.0;  ///< of the board's memory that it has, and so of its bandwidth: less of a MIG instance
 
-  /// Two transfers per clock and line of the bus, its share of them. Empty where the driver tells no memory clock or
+  /// Two transfers per clock and line of the bus, its share of them. Empty where the driver reports no memory clock or
   /// bus width.
   [[nodiscard]] std::optional<BytesPerSecond> peak_bandwidth() const;
 };

@@ -18,7 +18,7 @@ constexpr double least_disturbance = 0.4;  // of the logarithm
 /// where it was measured, and would carry that on to its neighbours.
 std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, const std::string& name, const Gpu& gpu,
                                      const Calibration& calibration) {
-  // What power would slow down in a step is no guide to a step where it was measured faster than that.
+  // Products that power would slow down in a step are no guide if they were measured faster than that.
   const auto slowed_by_power = [&](PredictedPoint point) {
     const Seconds time = predicted_time(point, calibration);
     point.scenario.cluster.node.gpu.board_power_watts = gpu.board_power_watts;

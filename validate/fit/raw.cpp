@@ -25,7 +25,7 @@ constexpr std::array<const char*, 5> units = {"s", "B/s", "1/s", "FLOP/s", "1"};
 // A collective suite over many GPU counts takes some megabytes; no folder of measurements comes near this.
 constexpr std::uintmax_t largest_records = 256'000'000;
 
-/// What is said of the device: clocks, power, reasons for lower clocks.
+/// State of the device: clocks, power, throttle reasons.
 std::optional<DeviceState> state_of(const json& object) {
   const auto found = object.find("state");
   if (found == object.end() || found->is_null()) return std::nullopt;
@@ -111,7 +111,7 @@ bool is_replay_file(const std::filesystem::path& file) {
   return file.extension() == ".json" && file.filename().string().starts_with("replay-");
 }
 
-/// What foretrain-gpu replay wrote (validate/replay/result.hpp), in the words of suites.
+/// Results of foretrain-gpu replay (validate/replay/result.hpp), in the words of suites.
 std::vector<RawPoint> replay_records(std::string_view text, const std::string& file) {
   const SourcePosition where{file, 1, 1};
   try {

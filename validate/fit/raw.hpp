@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, 11> gpu_suites = {"launch",      "
 
 /// Training steps of PyTorch (validate/pytorch/train_steps.py), a file of records as well.
 inline constexpr std::string_view step_suite = "steps";
-/// What kernels of replayed steps are recorded as: no file of records, but replay-*.json.
+/// Suite of the kernels of replayed steps: no file of records, but replay-*.json.
 inline constexpr std::string_view replay_suite = "replay";
 
 /// One measured point, and the line that it stands in.
@@ -49,7 +49,7 @@ struct RawPoint {
   [[nodiscard]] double number(const std::string& key) const;
 };
 
-/// How a suite went, and what became of each measured point: one of the last five.
+/// Outcome of a suite, and the use of each measured point: one of the last five.
 struct SuiteCount {
   int measured = 0, failed = 0, skipped = 0;
   int fitted = 0;    ///< constants are fitted to it

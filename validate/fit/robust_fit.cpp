@@ -66,7 +66,7 @@ struct Problem {
   double loss(const Values& values) {
     return distances(values).unaryExpr(&robust_loss).dot(weights) / static_cast<double>(groups);
   }
-  /// What a constant is measured by: the larger of its value and the published one, or a hundredth of its range.
+  /// Scale of a constant: the larger of its value and the published one, or a hundredth of its range.
   [[nodiscard]] double scale(const Values& values, std::size_t i) const {
     return std::max({std::abs(values[i]), std::abs(published[i]),
                      0.01 * (rows[i]->maximum - rows[i]->minimum) * (values[i] == 0.0 && published[i] == 0.0)});
@@ -213,7 +213,7 @@ std::optional<Worst> worst_of(Problem& problem, const Values& values, const std:
     const VectorXd norms = problem.jacobian(values).colwise().squaredNorm();
     const auto norm = [&](std::size_t i) { return norms[static_cast<Index>(i)]; };
     return Worst{*std::min_element(free.begin(), free.end(), [&](auto i, auto j) { return norm(i) < norm(j); }),
-                 few ? "too few measured points" : "the measurements do not tell it apart from other constants"};
+                 few ? "too few measured points" : "the measurements do not separate it from other constants"};
   }
   Worst worst;
   double error = 0.0;

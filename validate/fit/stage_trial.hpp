@@ -8,7 +8,7 @@
 
 namespace foretrain {
 
-/// What became of a stage: its constants are kept where points left out are predicted better with them.
+/// Outcome of a stage: its constants are kept if they predict points left out better.
 struct StageTrial {
   std::string name = {};
   int points = 0;  ///< that were fitted
@@ -22,7 +22,7 @@ struct StageTrial {
 /// Fits `constants` to `points`, from `start`. The fit is adopted where the points left out lose less by it than by
 /// `published`, by more than the standard error of that gain: L = Σ w (l(published) − l(fitted)) > sqrt(Σ (w (g −
 /// L))²), where g is one point's gain, l its robust_loss(), and w gives each group the same weight, as the fit does.
-/// Where at least five points are held out these are judged; else the points are left out by fifths, each predicted by
+/// If at least five points are held out these are judged; else the points are left out by fifths, each predicted by
 /// a fit to the other four (cross-validation; Stone, J. R. Stat. Soc. B 36, 1974). One point alone cannot be judged.
 StageTrial try_stage(const std::vector<Observation>& points, const std::vector<Observation>& held_out,
                      const std::vector<std::string>& constants, const Calibration& start, const Calibration& published);

@@ -1,4 +1,4 @@
-// What `foretrain calibrate` measures on this machine, one table row per benchmark, and what it leaves behind.
+// Benchmarks of `foretrain calibrate` on this machine, one table row each, and their results.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr auto calibration_parts = std::to_array<std::string_view>({
 #include "validate/host_calibration/parts.def"
 });
 
-/// How many samples of a row are kept.
+/// Number of samples kept per row.
 inline constexpr std::size_t kept_samples = 200;
 
 /// One measured quantity. The parameters are texts as a scenario would state them ("32 KiB", "random"), so that the
@@ -47,7 +47,7 @@ struct BenchmarkRow {
 
 struct CalibrationSettings {
   bool quick = false;
-  std::string directory;  ///< where the disk is measured
+  std::string directory;  ///< folder of the measured disk
   Seconds budget;         ///< this benchmark's time
   Node node;              ///< this machine as detected
 };

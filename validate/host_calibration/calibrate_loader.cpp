@@ -51,7 +51,7 @@ void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
     run.workers = point.workers;
     run.prefetch = point.prefetch;
     run.step = first_alone * point.step;
-    // What lies in queues when the clock starts or stops must not count.
+    // Batches in queues when the clock starts or stops must not count.
     run.batches = std::max(least, 10 * point.workers * point.prefetch);
     return sample([&] { return measure_loader(run).value(); }, rule);
   };

@@ -162,7 +162,8 @@ std::string hardware_file(const DetectedCpu& cpu, Bytes memory) {
       "wiring:\n  - { between: [gpu0, cpu0], link: process-memory }\n"
       "sources:\n  default: { kind: assumption, text: \"figures that no prediction of this processor depends on\" }\n";
   text += fmt::format(
-      "  cpu: {{ kind: datasheet, text: \"told by the operating system: /proc/cpuinfo ({}); memory_bandwidth is that "
+      "  cpu: {{ kind: datasheet, text: \"reported by the operating system: /proc/cpuinfo ({}); memory_bandwidth is "
+      "that "
       "of a socket of its kind\" }}\n"
       "  cpu.hierarchy: {{ kind: datasheet, text: \"sizes and ways from /sys/devices/system/cpu\" }}\n",
       cpu.identity);

@@ -19,7 +19,7 @@ struct DetectedCache {
   Seconds residence{};  ///< CacheLevel::residence, where other virtual machines fill it; zero: not measured
 };
 
-/// What the operating system tells, corrected and completed by what is measured (detect_figures.hpp).
+/// The operating system's description, corrected and completed by measurements (detect_figures.hpp).
 struct DetectedCpu {
   std::string name;      ///< "model name" of /proc/cpuinfo
   std::string identity;  ///< "GenuineIntel 6 143": vendor, family, model
@@ -30,7 +30,7 @@ struct DetectedCpu {
   int multiply_adds = 1;                        ///< vectors a cycle, as the flags suggest
   Hertz clock{};                                ///< of a busy core; nothing tells it
   std::vector<DetectedCache> caches;            ///< by level; empty where nothing is told
-  std::map<std::string, std::string> measured;  ///< how, by key of the hardware file
+  std::map<std::string, std::string> measured;  ///< method, by key of the hardware file
 
   /// Null where nothing is told of that level.
   DetectedCache* cache(int level);

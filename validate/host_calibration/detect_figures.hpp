@@ -1,5 +1,5 @@
-// What is measured of this machine because the operating system does not tell it, or tells a virtual machine wrongly.
-// Each corrects the description of the processor and says how it knows.
+// Measured properties of this machine that the operating system does not report, or reports wrongly in a virtual
+// machine. Each corrects the description of the processor and says how it knows.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace foretrain {
 
-/// How fast a core is: its clock and its vector units.
+/// Measures the speed of a core: its clock and its vector units.
 void measure_cores(DetectedCpu& cpu);
-/// How many processors are threads of one core: virtual machines are often told that each is a core.
+/// Measures the number of processors per core: virtual machines are often told that each is a core.
 void measure_threads(DetectedCpu& cpu);
 /// For how long a last cache that other virtual machines fill as well keeps data.
 void measure_last_cache(DetectedCpu& cpu);

@@ -22,7 +22,7 @@ class DiskFile {
   /// Past the page cache where the file system lets it, else the same as cached().
   [[nodiscard]] int raw() const { return direct() ? direct_.number() : cached(); }
   [[nodiscard]] int cached() const { return cached_.number(); }
-  /// How far the kernel reads ahead on the file's disk; 128 KiB where it does not say.
+  /// Read-ahead of the kernel on the file's disk; 128 KiB if unknown.
   [[nodiscard]] Bytes read_ahead() const;
 
  private:

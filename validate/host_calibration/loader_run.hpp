@@ -18,10 +18,10 @@ struct LoaderRun {
   int file = -1;               ///< samples lie in it one after the other
   std::size_t samples = 1;     ///< in the file
   std::size_t sample = 65536;  ///< bytes as stored
-  Seconds step;                ///< how long the consumer keeps each batch
+  Seconds step;                ///< time for which the consumer keeps each batch
 };
 
-/// What a worker does with one sample, each byte of which becomes a float: undoes a difference filter, as PNG's,
+/// Decodes one sample, each byte of which becomes a float: undoes a difference filter, as PNG's,
 /// smooths and scales to floats. About as much work per byte as decoding a picture.
 void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decoded);
 

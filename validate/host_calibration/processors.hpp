@@ -24,7 +24,7 @@ class BoundTo {
   cpu_set_t before_{};
 };
 
-/// How many processors of the first one's core there are, itself included. Zero: nothing can be said (one processor, no
+/// Number of processors of the first one's core, itself included. Zero: nothing can be said (one processor, no
 /// x86).
 int threads_of_first_core();
 

@@ -38,7 +38,7 @@ make() {
     {
       printf 'link add eth0 address 02:00:00:00:00:%02x type veth peer name port%d netns %s\n' $host $host "$switch"
       printf 'addr add 10.77.0.%d/24 dev eth0\nlink set lo up\nlink set eth0 up\n' $host
-      # Where the others are: nobody asks, so that only a run's own bytes pass.
+      # Addresses of the others: nobody asks, so that only a run's own bytes pass.
       other=0
       while [ $((other += 1)) -le $# ]; do
         [ $other -eq $host ] ||
@@ -110,7 +110,7 @@ shape() {
     [ $segments -le $fewest ] || segments=$fewest
     largest=$((segments * 1448 + 66))
     ip -n "$name" link set dev eth0 gso_max_size $largest
-    # What one connection may have in the queue of its card: three packets, which keep it busy while the next one is made.
+    # Limit of one connection in the queue of its NIC: three packets, which keep it busy while the next one is made.
     # Connections then share the card fairly, and short messages do not wait long.
     ip netns exec "$name" sh -c "echo $((3 * largest)) >/proc/sys/net/ipv4/tcp_limit_output_bytes"
   done

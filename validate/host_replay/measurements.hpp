@@ -1,4 +1,4 @@
-// What replays measured, with everything that is needed to judge it later: machine, versions, every repetition.
+// Measurements of replays, with everything that is needed to judge them later: machine, versions, every repetition.
 #pragma once
 
 #include <functional>
@@ -61,7 +61,7 @@ struct HostMeasurement {
   Seconds predicted;
   /// Bubble and exposed communication of the rank with the most work, for steps of collectives and messages.
   std::optional<Seconds> waiting, predicted_waiting;
-  std::vector<HostTask> tasks;       ///< where they are kept
+  std::vector<HostTask> tasks;       ///< if they are kept
   std::vector<RankTask> rank_tasks;  ///< the same
   // Not in the file:
   bool trains = false;                       ///< as the scenario says

@@ -88,7 +88,7 @@ void HostLab::remove() noexcept {
   try {
     run_script("remove", names_);
   } catch (const std::exception&) {
-    // What is left is removed at the next start.
+    // The next start removes the rest.
   }
 }
 

@@ -11,7 +11,7 @@
 
 namespace foretrain {
 
-/// What one host's card lets through, as the kernel counts it: Ethernet header, IP, TCP and payload of every packet.
+/// Rate limit of one host's NIC, as the kernel counts it: Ethernet header, IP, TCP and payload of every packet.
 struct HostRate {
   BytesPerSecond out;  ///< from the host to the switch
   BytesPerSecond in;   ///< from the switch to the host

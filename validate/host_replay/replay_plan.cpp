@@ -83,7 +83,7 @@ void check_cluster(const Scenario& scenario) {
   }
 }
 
-/// Where the participants run: rank r on the r-th node, servers where the placement puts them.
+/// Hosts of the participants: rank r on the r-th node, servers where the placement puts them.
 std::vector<int> hosts_of(const Scenario& scenario, int ranks) {
   CollectiveCall call;
   call.algorithm = scenario.plan.sync.algorithm;
@@ -106,7 +106,7 @@ std::vector<int> hosts_of(const Scenario& scenario, int ranks) {
   return hosts;
 }
 
-/// What each host's card lets through: the network's rate, less where a fault says so.
+/// Rate limit of each host's NIC: the network's rate, less where a fault says so.
 std::vector<HostRate> rates_of(const Scenario& scenario) {
   const Cluster& cluster = scenario.cluster;
   const BytesPerSecond whole = cluster.network.nic_bandwidth;

@@ -6,7 +6,7 @@
 
 namespace foretrain {
 
-/// What a replay needs besides the scenario.
+/// Options of a replay besides the scenario.
 struct ReplayOptions {
   int repetitions = 0;  ///< 0: as many as take about a second and a half, 3 to 15
   Seconds predicted;    ///< of one repetition, for repetitions and patience

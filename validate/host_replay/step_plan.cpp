@@ -34,7 +34,7 @@ void check_step(const Scenario& scenario, const TrainWorkload& train) {
   }
 }
 
-/// What moves over links, phase by phase; messages between the same two ranks joined.
+/// Messages over links, phase by phase; those between the same two ranks joined.
 Exchange exchange_of(const LoweredCollective& lowered) {
   Exchange exchange;
   for (const LoweredCollective::Phase& phase : lowered.phases) {

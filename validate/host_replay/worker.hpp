@@ -1,4 +1,4 @@
-// What a process of a replay does: all of them start together, repeat, and say what it took.
+// A process of a replay: all of them start together, repeat, and report their times.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the processes of a replay do: who takes part, who sends what when, and how often.
+// Tasks of a replay's processes: participants, messages in order, and repetitions.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct ValueRange {
 /// Values of `count` parts from `part` on, where `elements` values are cut into `parts`.
 ValueRange values_of(std::int64_t elements, int parts, int part, int count = 1);
 
-/// What moves between participants, phase by phase; each phase so often.
+/// Messages between participants, phase by phase; each phase so often.
 struct Exchange {
   struct Message {
     int source = 0, destination = 0;
@@ -33,7 +33,7 @@ struct Exchange {
   std::vector<Phase> phases;
 };
 
-/// What a process does in a step: it computes for a time, or takes part in an exchange.
+/// A process's task in a step: it computes for a time, or takes part in an exchange.
 struct StepTask {
   /// Tasks of a stream follow each other, in all processes in the same order; streams run side by side.
   int stream = 0;
@@ -70,7 +70,7 @@ struct WorkerTask {
 inline float contribution(int rank, std::int64_t i) {
   return static_cast<float>((i * 7 + rank * std::int64_t{13}) % 61);
 }
-/// What every rank must hold at the end.
+/// Value that every rank must hold at the end.
 inline float expected_sum(int ranks, std::int64_t i) {
   float sum = 0.0F;
   for (int rank = 0; rank < ranks; ++rank) sum += contribution(rank, i);

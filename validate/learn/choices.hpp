@@ -1,4 +1,4 @@
-// What errors of predictions come to for who chooses by them.
+// Cost of prediction errors for a choice between plans.
 #pragma once
 
 #include <vector>

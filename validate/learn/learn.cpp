@@ -20,7 +20,7 @@ namespace {
 using Eigen::MatrixXd, Eigen::VectorXd;
 
 constexpr double first_scale = 0.1, least_scale = 0.03, most_scale = 0.3;  // of what is left
-constexpr double bend = 1.5;  // where the loss turns from squares to logarithms, in scales
+constexpr double bend = 1.5;  // transition of the loss from squares to logarithms, in scales
 constexpr double held = 1e9;  // the precision of a position that stays where it is assumed
 
 /// A measured number of a run, which a setting should meet.
@@ -50,7 +50,7 @@ bool is_of_code(const StackParameter& parameter) {
   return parameter.name == layer_dispatch_key || parameter.name == layer_overhead_key;
 }
 
-/// How far off the steps are that were measured: |ln(predicted / measured)|.
+/// Errors of measured steps: |ln(predicted / measured)|.
 std::vector<double> step_distances(const std::vector<RunResidual>& residuals) {
   std::vector<double> distances;
   for (const RunResidual& one : residuals) {
@@ -136,7 +136,7 @@ class Learner {
     return runs;
   }
 
-  /// What the runs that count leave, in their order.
+  /// Residuals of the used runs, in their order.
   [[nodiscard]] std::vector<RunResidual> residuals(const Settings& settings) const {
     std::vector<RunAt> asked;
     for (const std::size_t run : counted_runs()) asked.push_back({run, settings(run)});
@@ -264,7 +264,7 @@ class Learner {
     return lines_.at;
   }
 
-  /// Where a trainer's own code runs: on the host beside kernels, which hide it, or in their way. Runs tell the two
+  /// Place of a framework's own code: on the host beside kernels, which hide it, or between them. Runs tell the two
   /// apart badly one by one and well together; the search follows each alone, from a value at which it has a slope, and
   /// keeps the better. A hundred runs tell.
   void choose() {
@@ -299,7 +299,7 @@ class Learner {
     }
   }
 
-  /// What each run leaves, predicted by what is learned without the runs of its part.
+  /// Residual of each run, predicted by a profile learned without the runs of its part.
   template <typename PartOf>
   [[nodiscard]] std::vector<RunResidual> left_out(PartOf part_of) const {
     std::map<int, StackSetting> others;
@@ -311,7 +311,7 @@ class Learner {
     return residuals([&](std::size_t run) -> const StackSetting& { return others.at(part_of(run)); });
   }
 
-  /// How far each position is known: standard deviations, with the runs and before them.
+  /// Uncertainty of each position: standard deviations, with the runs and before them.
   std::vector<std::pair<double, double>> spreads() const {
     const Eigen::Map<const VectorXd> left(lines_.left.data(), lines_.slope.rows());
     const MatrixXd after = curvature(weights(left, every_number)).inverse();

@@ -22,10 +22,10 @@ struct RunAt {
   std::size_t run = 0;
   StackSetting setting;
 };
-/// What each of these leaves.
+/// Residuals of these runs.
 using PredictRuns = std::function<std::vector<RunResidual>(const std::vector<RunAt>& asked)>;
 
-/// What is known of a run beside its prediction.
+/// Properties of a run beside its prediction.
 struct LearnedRun {
   int nodes = 1;
   bool pipelined = false;  ///< several stages
@@ -37,7 +37,7 @@ struct LearnedParameter {
   StackParameter parameter;
   double position = 0.0;
   double spread = 0.0;  ///< standard deviation of the position after all runs
-  int runs = 0;         ///< whose step or memory a change by the spread before any run would move by more than 3 %
+  int runs = 0;         ///< with a step or memory that one prior deviation would move by more than 3 %
   /// The runs narrow what was assumed by a fifth at least; else it stays as assumed.
   bool determined = false;
 };
@@ -50,7 +50,7 @@ struct LearnedErrors {
   std::optional<double> memory = std::nullopt, pairs = std::nullopt, regret = std::nullopt;
 };
 
-/// What is left of a run with nothing learned, under the stack, and predicted from the other fifths.
+/// Residuals of a run with nothing learned, under the stack, and predicted from the other fifths.
 struct LearnedCase {
   std::size_t run = 0;
   RunResidual assumed, fitted, left_out;

@@ -20,13 +20,13 @@ namespace {
 
 using Scale = StackParameter::Scale;
 
-/// Where a layer's overhead begins to grow in proportion: less is lost among kernels.
+/// Size from which a layer's overhead grows in proportion: less is lost among kernels.
 constexpr double small_overhead = 1e-4;  // s
 constexpr double gigabyte = 1e9;
 constexpr double least_share = 0.02;
 constexpr double ten_tensors = 10.0;
 
-/// How stacks differ: the spread between the published tables that `foretrain validate` holds the program against,
+/// Differences of stacks: the spread between the published tables that `foretrain validate` compares with,
 /// whose trainers are named. layer_overhead is 19 ms of Megatron-DeepSpeed and 0 of the others. Kernels differ by up to
 /// a fifth, reserved memory by up to 10 GB, and fragmentation by half of itself. Activations differ by a third and
 /// pending buffers by 50 (nanotron's code over Megatron's).
@@ -37,8 +37,8 @@ struct Learned {
   bool of_memory;
 };
 constexpr Learned learned_constants[] = {
-    {"step.kernel_stretch", "kernels of a step over kernels alone", 0.1, false},
-    {"memory.fragmentation", "memory that the allocator holds beyond tensors", 0.5, true},
+    {"step.kernel_stretch", "slowdown of all kernels", 0.1, false},
+    {"memory.fragmentation", "allocator fragmentation", 0.5, true},
 };
 constexpr double overhead_spread = 2.0, memory_spread = 0.3, reserved_spread = 5.0;
 constexpr double kept_spread = 0.1, waiting_spread = 2.5;
@@ -122,18 +122,18 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
   const TrainWorkload usual = runs.usual != nullptr ? std::get<TrainWorkload>(runs.usual->workload) : TrainWorkload{};
   Calibration constants = runs.usual != nullptr ? runs.usual->calibration : load_default_calibration();
   std::vector<StackParameter> parameters;
-  parameters.push_back(time_parameter<&TrainWorkload::layer_overhead>(
-      layer_overhead_key, "lost at each block of layers of each micro-batch", usual));
-  parameters.push_back(time_parameter<&TrainWorkload::layer_dispatch>(
-      layer_dispatch_key, "the host's time for a block's pass beside kernels", usual));
+  parameters.push_back(
+      time_parameter<&TrainWorkload::layer_overhead>(layer_overhead_key, "host time per block, not hidden", usual));
+  parameters.push_back(
+      time_parameter<&TrainWorkload::layer_dispatch>(layer_dispatch_key, "host time per block, hidden", usual));
   if (runs.pipelined) {
     parameters.push_back(time_parameter<&TrainWorkload::p2p_dispatch_overhead>(
-        "workload.train.p2p_dispatch_overhead", "for each other tensor rank, stages across nodes", usual, 2));
-    parameters.push_back(time_parameter<&TrainWorkload::message_overhead>(
-        "workload.train.message_overhead", "a message between stages beside its transfer", usual, 1));
+        "workload.train.p2p_dispatch_overhead", "host time per further tensor rank", usual, 2));
+    parameters.push_back(time_parameter<&TrainWorkload::message_overhead>("workload.train.message_overhead",
+                                                                          "time per pipeline P2P message", usual, 1));
   }
   parameters.push_back({.name = "workload.train.memory_stretch",
-                        .meaning = "memory-bound kernels take longer",
+                        .meaning = "slowdown of memory-bound kernels",
                         .setter = set<&TrainWorkload::memory_stretch>,
                         .spread = memory_spread});
   for (const Learned& learned : learned_constants) {
@@ -141,13 +141,13 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
   }
   if (runs.memory) {
     parameters.push_back({.name = "workload.train.activation_stretch",
-                          .meaning = "what blocks keep over what they read again",
+                          .meaning = "activation memory (factor)",
                           .setter = set<&TrainWorkload::activation_stretch>,
                           .assumed = usual.activation_stretch,
                           .spread = kept_spread * (usual.activation_stretch == 1.0 ? 1.0 : stated),
                           .of_memory = true});
     parameters.push_back({.name = "workload.train.pending_stream_buffers",
-                          .meaning = "hidden states that wait for collectives",
+                          .meaning = "pending buffers of tensor ranks",
                           .scale = Scale::tensors,
                           .setter = set<&TrainWorkload::pending_stream_buffers>,
                           .assumed = usual.pending_stream_buffers,
@@ -156,7 +156,7 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
                           .least = -usual.pending_stream_buffers / ten_tensors});
     const double reserved = usual.reserved_memory / Bytes(gigabyte);
     parameters.push_back({.name = "workload.train.reserved_memory",
-                          .meaning = "memory beside tensors",
+                          .meaning = "memory outside tensors",
                           .scale = Scale::memory,
                           .setter = set<&TrainWorkload::reserved_memory>,
                           .assumed = reserved,
@@ -167,7 +167,7 @@ std::vector<StackParameter> stack_parameters(const RunsAtHand& runs) {
   for (const int count : runs.nodes) {
     if (count < 2) continue;
     parameters.push_back({.name = fmt::format("cluster.network.scaling.{}", count),
-                          .meaning = fmt::format("left of the network's rate on {} machines", count),
+                          .meaning = fmt::format("network efficiency on {} nodes", count),
                           .scale = Scale::share,
                           .nodes = count,
                           .spread = scaling_spread});

@@ -1,5 +1,5 @@
-// What is learned of a software stack: settings and constants by which stacks differ, and the cluster's network by its
-// size. In: numbers without bounds, near zero where a stack is as assumed. Out: a scenario of that stack, and the
+// Learned parameters of a software stack: settings and constants by which stacks differ, and the cluster's network by
+// its size. In: numbers without bounds, near zero where a stack is as assumed. Out: a scenario of that stack, and the
 // values that its file states.
 #pragma once
 
@@ -14,12 +14,12 @@ namespace foretrain {
 inline constexpr const char* layer_overhead_key = "workload.train.layer_overhead";
 inline constexpr const char* layer_dispatch_key = "workload.train.layer_dispatch";
 
-/// What the network keeps of its rate on twice as many nodes: the standard deviation of its logarithm between clusters.
+/// Loss of network efficiency on twice as many nodes: the standard deviation of its logarithm between clusters.
 inline constexpr double scaling_spread = 0.35;
 
 /// One number that is learned. A setting is a vector of positions, one for each parameter.
 struct StackParameter {
-  /// What its values are; share: what is left of the network's efficiency.
+  /// Scale of its values; share: remaining network efficiency.
   enum class Scale { time, factor, tensors, memory, share };
   std::string name = {};  ///< the key or the constant
   std::string meaning = {};
@@ -45,12 +45,12 @@ struct StackParameter {
 
 using StackSetting = std::vector<double>;
 
-/// What decides which parameters the runs can say something of.
+/// Properties of the runs that decide which parameters they determine.
 struct RunsAtHand {
   std::vector<int> nodes;           ///< the numbers of nodes that they used
   bool memory = false;              ///< some measure it
   bool pipelined = false;           ///< some have several stages
-  const Scenario* usual = nullptr;  ///< whose settings and constants are the base's; null: a well-tuned stack's
+  const Scenario* usual = nullptr;  ///< with the base's settings and constants; null: a tuned stack's
 };
 std::vector<StackParameter> stack_parameters(const RunsAtHand& runs);
 

@@ -29,7 +29,7 @@ std::string flow(const YamlNode& node) {
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100.0 * share); }
 
-/// What one standard deviation of the position comes to, the lower value first.
+/// Values one standard deviation around the position, the lower one first.
 std::pair<std::string, std::string> range_of(const LearnedParameter& learned) {
   double low = learned.position - learned.spread, high = learned.position + learned.spread;
   if (learned.parameter.value(low) > learned.parameter.value(high)) std::swap(low, high);
@@ -43,7 +43,7 @@ std::string range_text(const LearnedParameter& learned) {
 }
 
 std::string source(const LearnedParameter& learned, const LearnedFrom& from) {
-  return fmt::format("{}: {} runs say so; likely {}", from.table, learned.runs, range_text(learned));
+  return fmt::format("{}: {} runs, 1 σ range {}", from.table, learned.runs, range_text(learned));
 }
 
 std::string setting(const std::string& key, const std::string& value, const std::string& source) {
@@ -190,27 +190,28 @@ std::string stack_file(const LearnedStack& stack, const LearnedFrom& from) {
 std::string to_text(const LearnedStack& stack, const LearnedFrom& from) {
   std::string text =
       fmt::format("Learned from {} runs of {}; other settings as {}\n\n", from.names.size(), from.table, from.base);
-  text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", "", "value", "range (1 σ)", "runs");
+  text += fmt::format("  {:<33} {:>10} {:>24} {:>6}\n", "", "value", "range (1 σ)", "runs");
   for (const LearnedParameter& one : stack.parameters) {
     const std::string range = one.determined ? range_text(one).substr(std::string("from ").size()) : "prior";
-    text += fmt::format("  {:<44} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position),
+    text += fmt::format("  {:<33} {:>10} {:>24} {:>6}\n", one.parameter.meaning, one.parameter.text(one.position),
                         range, one.runs);
   }
   const auto row = [&text](const char* name, const LearnedErrors& errors) {
     const auto cell = [](const std::optional<double>& share) { return share ? percent(*share) : ""; };
-    text += fmt::format("  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", name, percent(errors.mean), percent(errors.median),
+    text += fmt::format("  {:<33} {:>8} {:>8} {:>8} {:>8} {:>8}\n", name, percent(errors.mean), percent(errors.median),
                         cell(errors.memory), cell(errors.pairs), cell(errors.regret));
   };
-  text += fmt::format("\n  {:<44} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "Step-time error", "mean", "median", "memory",
+  text += fmt::format("\n  {:<33} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "Step-time error", "mean", "median", "memory",
                       "pairs", "regret");
   row("before learning", stack.assumed);
-  row("runs learned from", stack.fitted);
-  row("each fifth, learned from the others", stack.left_out);
-  if (stack.scaled) row("each node count, learned from the others", *stack.scaled);
-  text +=
-      "  pairs: choices for one task ranked as measured; regret: excess of the predicted best over the measured best\n";
-  text +=
-      fmt::format("\n  90 % of left-out steps lie within {} of their prediction.\n", percent(std::expm1(stack.spread)));
+  row("after learning", stack.fitted);
+  row("5-fold cross-validation", stack.left_out);
+  if (stack.scaled) row("cross-validation by node count", *stack.scaled);
+  text += fmt::format(
+      "  pairs: choices for one task that are ranked as measured\n"
+      "  regret: excess of the predicted best over the measured best\n\n"
+      "  90 % of left-out steps lie within {} of their prediction.\n",
+      percent(std::expm1(stack.spread)));
   for (const std::size_t run : stack.unexplained) {
     text += fmt::format("  Unexplained by any setting: {}\n", from.names[run]);
   }

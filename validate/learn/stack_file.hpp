@@ -28,7 +28,7 @@ std::string stack_file(const LearnedStack& stack, const LearnedFrom& from);
 /// The same for programs: numbers in base units, errors as shares, every run's, and the trainer's file as `stack`.
 std::string to_json(const LearnedStack& stack, const LearnedFrom& from);
 
-/// What was learned, the uncertainty of each number, and prediction errors, before and after.
+/// Learned values with their uncertainty, and prediction errors, before and after.
 std::string to_text(const LearnedStack& stack, const LearnedFrom& from);
 
 }  // namespace foretrain

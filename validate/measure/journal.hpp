@@ -19,7 +19,7 @@ class Journal {
   [[nodiscard]] bool has(const std::string& name) const;
   /// The line is on disk when this returns. Throws std::system_error.
   void append(const Record& record);
-  /// How many points ended so, each as its last line says.
+  /// Number of points with this status, each by its last line.
   [[nodiscard]] std::size_t count(RecordStatus status) const;
   [[nodiscard]] std::size_t failures() const { return count(RecordStatus::failed); }
   [[nodiscard]] std::size_t done() const { return points_.size() - failures(); }

@@ -36,7 +36,7 @@ std::string to_json_line(const Record& record) {
   line.text("suite", record.suite).text("name", record.name).text("status", word_of(record.status));
   line.texts("scenario", record.scenario).texts("parameters", record.parameters);
   line.number("device", record.device).text("unit", record.unit).numbers("values", record.values);
-  if (!record.values.empty()) {  // what is computed from them, for readers that do not compute
+  if (!record.values.empty()) {  // derived values, for readers that do not compute
     const Sampled sampled{record.values};
     line.number("median", sampled.median()).number("spread", sampled.spread()).number("best", sampled.lowest());
   }

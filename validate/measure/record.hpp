@@ -9,7 +9,7 @@
 
 namespace foretrain {
 
-/// What the device reported while it was measured.
+/// The device's state during a measurement.
 struct DeviceState {
   double sm_mhz = 0.0;
   std::optional<double> power_w;      ///< mean, by its counter of energy; empty where it has none, or for a moment only

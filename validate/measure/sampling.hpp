@@ -21,10 +21,10 @@ struct StoppingRule {
 /// The note of a kernel's time that may be its launch's: no fit may see it.
 inline constexpr const char* host_bound_note = "launched more slowly than it runs: the time may be the host's";
 
-/// What repetitions measured, in whatever unit.
+/// Values of repetitions, in any unit.
 struct Sampled {
   std::vector<double> values;  ///< in order
-  std::string note = {};       ///< what is odd about them
+  std::string note = {};       ///< remarks on them
 
   [[nodiscard]] double median() const;
   [[nodiscard]] double lowest() const;

@@ -1,4 +1,4 @@
-"""What fine-tuning adds to a step of plain PyTorch: LoRA adapters, frozen weights in 4 bits, losses in chunks, and an
+"""Additions of fine-tuning to a step of plain PyTorch: LoRA adapters, frozen weights in 4 bits, losses in chunks, and an
 optimizer on the CPU. bitsandbytes, DeepSpeed and Liger are used where the case says so."""
 
 import torch

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a message of Gloo costs a processor, fitted to collectives between hosts that ran alone.
+"""Processor cost of a Gloo message, fitted to collectives between hosts that ran alone.
 
     python3 validate/pytorch/fit_collectives.py RUNS.json --operators OPERATORS.json [--foretrain build/foretrain]
 

@@ -1,4 +1,4 @@
-"""What host_steps.py measures: data parallel training and servers, models that are divided over hosts, vision–language
+"""Cases of host_steps.py: data parallel training and servers, models that are divided over hosts, vision–language
 models, and collectives alone."""
 
 import math
@@ -50,7 +50,7 @@ SHARES = {1: (1.0, 2), 2: (1.0, 2), 3: (0.5, 4), 4: (0.5, 4), 8: (NINTH, 9)}  # 
 SERVED = ("server", "async", "bounded")
 ORDER = ("tensor", "context", "data", "pipeline")  # of ranks that divide a model, the fastest first
 PARALLEL = ("single", "replicas", "tensor", "pipeline", "sharded", "optimizer", "context", "experts", "mixed")
-# What a case is unless it says otherwise, and what measurements leave out.
+# Defaults of a case, and values that measurements leave out.
 USUAL = dict(servers=0, beside=False, bound=None, accumulate=1, checkpoint=False, hook=None, slow=None, slow_core=None,
              background=None, timeline=False, uplink=None, tensor=1, sequence=False, context=1, data=1, pipeline=1,
              schedule=None, interleave=1, micro_batches=1, stage_layers=None, sharding=None, shard=0, expert=1, skew=1.0,
@@ -304,7 +304,7 @@ def name_of(case):
 
 
 def way_of(case):
-    """What tells the case from others of its model, workers, rate and batch."""
+    """Name that separates the case from others of its model, workers, rate and batch."""
     kind = case["kind"]
     disturbed = dict(slow="one slow card", slow_core="one slow core", background="traffic beside")
     if kind in PARALLEL + ("lifetime",):

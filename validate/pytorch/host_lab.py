@@ -30,7 +30,7 @@ def of_training(**more):
 
 
 def processor():
-    """What the kernel calls it; the architecture where it says nothing."""
+    """The kernel's name of it, else the architecture."""
     names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     return names[0] if names else platform.machine()
 
@@ -98,7 +98,7 @@ class Lab:
             raise
 
     def pin(self, where, device, host):
-        """What leaves a card or cable is handed on by one core: packets that wait there leave on whichever core its timer
+        """One core forwards the packets of a NIC or cable: packets that wait there leave on whichever core its timer
         fires, and by several cores they would overtake each other, which TCP takes for losses."""
         run("ip", "netns", "exec", where, "sh", "-c",
             f"echo {1 << self.core(host):x} >/sys/class/net/{device}/queues/rx-0/rps_cpus")

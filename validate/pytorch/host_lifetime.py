@@ -89,7 +89,7 @@ class Start:
             self.words.put((time.monotonic(), rank, *line.split(maxsplit=1)))
 
     def hear(self, seconds):
-        """What has been said, or is said within so long."""
+        """Text received so far, or within this time."""
         try:
             self.take(*self.words.get(timeout=seconds))
             while True:

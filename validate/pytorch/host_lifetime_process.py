@@ -16,7 +16,7 @@ PORT = 29700
 
 
 def request(server, *words):
-    """What the file server answers: rank, step and data are kept, rank and step asked for."""
+    """Answers of the file server: rank, step and data are kept, rank and step asked for."""
     with Client((server, PORT)) as connection:
         connection.send(words)
         return connection.recv()

@@ -55,7 +55,7 @@ def copies(make, numbers):
 
 
 class Points:
-    """What is measured: name, figure that it determines, its work (operations or bytes), dispatches, values."""
+    """Measured operators: name, figure that it determines, its work (operations or bytes), dispatches, values."""
 
     def __init__(self):
         self.all = []
@@ -217,7 +217,7 @@ def add_probes(points):
 
 
 def add_fresh(points):
-    """What memory costs that the system gives anew: tensors that malloc maps for themselves, less the same loop over a
+    """Cost of memory newly allocated by the system: tensors that malloc maps for themselves, less the same loop over a
     tensor that is there (mallopt(3), M_MMAP_THRESHOLD: always above 32 MiB)."""
     import torch
     for mebibytes in (36, 48, 64, 96, 128):
@@ -294,7 +294,7 @@ def fitted(points):
                    "l2_bandwidth", "memory_bandwidth", "conversion_rate", "fresh_rate"):
         if figure in measured:
             figures[figure] = rate(figure)
-    # What computes, and what moves its tensors beside that, together.
+    # Compute, and concurrent moves of its tensors, together.
     for mover, names in MOVERS.items():
         own = [p for p in points if p["figure"] in names]
         if not own:

@@ -286,7 +286,7 @@ class GatedWay(nn.Module):
 
 
 class Divided:
-    """How a product's inputs come from all tensor ranks, and its results go to them."""
+    """Communication of a product's inputs and results between tensor ranks."""
 
     def __init__(self, case, mesh):
         self.group = mesh.groups["tensor"]
@@ -477,7 +477,7 @@ def optimizer_of(case, mesh, modules):
 
 
 def order_of(case, mesh):
-    """What this stage does, one after the other: (chunk's place, F, B, I or W, micro-batch); B is both I and W."""
+    """Passes of this stage in order: (chunk's place, F, B, I or W, micro-batch); B is both I and W."""
     stages, here, micro = case["pipeline"], mesh.at["pipeline"], case["micro_batches"]
     if case["interleave"] == 1 and case["schedule"] in ("gpipe", "1f1b"):
         ahead = micro if case["schedule"] == "gpipe" else min(micro, stages - here)

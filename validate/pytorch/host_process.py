@@ -94,7 +94,7 @@ def server_ranks(case):
 
 
 def shares(case, elements):
-    """How many of the parameters each server holds."""
+    """Number of parameters of each server."""
     return [elements * (s + 1) // case["servers"] - elements * s // case["servers"] for s in range(case["servers"])]
 
 

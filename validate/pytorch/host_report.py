@@ -39,7 +39,7 @@ def predicted(table, foretrain):
 
 
 def of_scenario(row, foretrain, command, *options):
-    """What `foretrain COMMAND` says of the row's scenario."""
+    """Output of `foretrain COMMAND` for the row's scenario."""
     keys = [key for key in row if key.split(".")[0] in ("cluster", "workload", "plan", "background") and row[key]]
     changes = [word for key in keys for word in ("--set", f"{key}={row[key]}")]
     said = subprocess.run([foretrain, command, row["base"], *options, *changes], check=True, capture_output=True,
@@ -80,7 +80,7 @@ def samples(row):
 
 
 def setting(row):
-    """What two plans must have in common to be rivals: model, hosts and what disturbs them."""
+    """Properties that rival plans share: model, hosts and disturbances."""
     keys = ["cluster.network.nic_bandwidth", "cluster.network.fabric", "cluster.faults", "background",
             "workload.train.data", "workload.train.freeze", "workload.train.lora", "workload.train.recompute",
             "plan.sync.compression", "plan.sync.consistency", "replay.core"]

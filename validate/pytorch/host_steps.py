@@ -212,7 +212,7 @@ def measure(runner, cases, path, minutes):
     """Runs what is missing; returns the names of those that failed, were disturbed, or for which there was no time."""
     known = json.loads(path.read_text()) if path.exists() else {"kind": runner.kind, "machine": {}, "runs": []}
     measured = {run["name"]: run.get("others", 0.0) for run in known["runs"]}
-    # What is missing first, then what was disturbed.
+    # Missing cases first, then disturbed ones.
     cases = ([case for case in cases if case["name"] not in measured] +
              [case for case in cases if measured.get(case["name"], 0.0) > DISTURBED])
     end, missing = time.monotonic() + 60 * minutes, []
@@ -294,7 +294,7 @@ def main():
 
 
 def probed(operators):
-    """What the probes took, in ms, when the figures of the processor were measured."""
+    """Times of the probes, in ms, when the processor's constants were measured."""
     points = json.loads(operators.read_text())["points"]
     return {point["name"][len("probe: "):]: point["median_s"] * 1e3 for point in points if point["figure"] == "probe"}
 

@@ -1,4 +1,4 @@
-"""What was measured between hosts as a table of cases for `foretrain validate`."""
+"""Measurements between hosts as a table of cases for `foretrain validate`."""
 
 import csv
 import math
@@ -52,7 +52,7 @@ def probed_share(case, reference):
     if not reference or "probes" not in case:
         return case["share"]
     equal = case["probes"][:-1] if case.get("slow_core") else case["probes"]
-    # What a loop takes tells more of the caches than of the core.
+    # The time of a loop depends more on the caches than on the core.
     ratios = [math.log(reference[name] / probe[name]) for probe in equal for name in ("product", "convolution")]
     return round(case["share"] * math.exp(statistics.mean(ratios)), 3)
 

@@ -164,7 +164,7 @@ def time_steps(step, torch, once, seconds):
 
 
 def host_seconds(step, torch):
-    """What the host takes to hand one step over to an idle GPU: the least wait for its queue, which is the median."""
+    """Host time to hand one step over to an idle GPU: the least wait for its queue, which is the median."""
     taken = []
     for _ in range(7):
         torch.cuda.synchronize()
@@ -176,7 +176,7 @@ def host_seconds(step, torch):
 
 
 class StateSampler:
-    """What nvidia-smi says of the GPU, ten times a second, while the block runs."""
+    """Readings of nvidia-smi, ten times a second, while the block runs."""
 
     QUERY = "clocks.sm,power.draw,clocks_throttle_reasons.active"
     REASONS = {0x4: "power", 0x8: "hardware", 0x20: "thermal", 0x40: "hardware_thermal", 0x80: "power_brake"}
@@ -257,7 +257,7 @@ def is_annotation(event):
 
 
 def attention_of(kernels):
-    """Whose fused attention ran, by the names of its kernels; None: nobody's."""
+    """Vendor of the fused attention kernels, by their names; None: none ran."""
     for word, library in (("sdpa", "cudnn"), ("flash_", "flash_2"), ("fmha", "memory_efficient")):
         if any(word in row[0] for row in kernels):
             return library
@@ -282,7 +282,7 @@ def memory_figures(step, torch):
 
 
 def allocations_at_peak(events, rest):
-    """What a step has allocated when it needs most: bytes, and [bytes, blocks, place] of all that it allocated itself, by
+    """Peak allocation of a step: bytes, and [bytes, blocks, place] of all that it allocated itself, by
     the line of ours that did so. `events` are those of the allocator's history, `rest` the bytes before the step."""
     most, at, now = rest, 0, rest
     for index, event in enumerate(events):

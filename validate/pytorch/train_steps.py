@@ -63,7 +63,7 @@ def append_line(path, line):
 
 
 def record_of(case, result):
-    """What one_step.py measured, as a record of a suite (validate/measure/record.hpp)."""
+    """Measurement of one_step.py as a record of a suite (validate/measure/record.hpp)."""
     parameters = {key: format(value, ".9g") for key, value in result.pop("figures").items() if value is not None}
     scenario = cells_of(case)
     attention = result.pop("attention", None)
@@ -161,7 +161,7 @@ def torch_on_gpu(fail):
 
 
 def environment(dry_run=False):
-    """What was measured with; ends the program where nothing can be."""
+    """Equipment of the measurement; ends the program if nothing can be measured."""
     if dry_run:
         import torch
         return dict(pytorch=torch.__version__, cuda=None, cudnn=None, gpu="no GPU (dry run)", date=time.strftime("%Y-%m-%d"),
@@ -252,7 +252,7 @@ def main():
 
 
 def every_case(options):
-    """What the set's function of cases is called with, besides what the GPU can do."""
+    """Arguments of the set's function of cases, besides the GPU's capabilities."""
     if options.set == "steps":
         return dict(quick=options.quick)
     return dict(at_hand=[] if options.dry_run else libraries_at_hand())

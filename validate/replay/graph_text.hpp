@@ -41,7 +41,7 @@ Graph parse_graph(std::string_view text, const std::string& file);
 /// Throws GraphFileError where the file cannot be read, too.
 Graph read_graph(const std::string& path);
 
-/// What a file may be called: letters and digits, and single dashes between them.
+/// A valid file name: letters and digits, and single dashes between them.
 std::string file_name_of(std::string_view name);
 
 }  // namespace foretrain::replay

@@ -53,7 +53,7 @@ class Planner {
     std::vector<int> seen;  ///< by stream: the position of the last of its tasks that this has waited for
   };
 
-  /// What waits for something on its way waits for whatever that waited for.
+  /// Tasks behind a transfer wait for all its dependencies.
   void add_dependency(std::size_t task, std::size_t before) {
     const std::vector<std::size_t> all = is_path(before) ? tasks_[before].after : std::vector{before};
     for (const std::size_t one : all) {
@@ -73,7 +73,7 @@ class Planner {
     return std::ranges::all_of(tasks_[task].after, [&](std::size_t b) { return tasks_[b].position >= 0; });
   }
 
-  /// How many tasks from this one on belong to one CUDA graph: 1 for a task that is launched by itself.
+  /// Number of tasks from this one on that belong to one CUDA graph: 1 for a task that is launched by itself.
   [[nodiscard]] std::size_t together(std::size_t task) const {
     for (const int launch : graph_.tasks[task].after) {
       if (!is_path(at_index(launch))) continue;

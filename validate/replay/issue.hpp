@@ -14,7 +14,7 @@
 
 namespace foretrain::replay {
 
-/// What the host thread does next.
+/// Next operation of the host thread.
 struct Operation {
   enum class Kind {
     stream_waits,  ///< `stream` goes on when `event` has happened

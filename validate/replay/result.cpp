@@ -22,7 +22,7 @@ JsonObject header(const Graph& graph, const std::string& status, const std::stri
   return object;
 }
 
-/// What a piece of work is called, and its prediction.
+/// Name of a piece of work, and its prediction.
 std::pair<std::string, double> describe(const Work& work) {
   if (const auto* kernel = std::get_if<KernelWork>(&work))
     return {kernel->name, kernel->predicted.value() * kernel->count};

@@ -1,4 +1,4 @@
-// What a replay measured: plain values, and their file, which foretrain reads.
+// Measurements of a replay: plain values, and their file, which foretrain reads.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ struct Result {
   std::vector<WorkTime> work;        ///< operators of blocks that have several
   double memory = 0.0;               ///< bytes on the first GPU, libraries' included, at most
   double host_launch = 0.0;          ///< median of the host thread's time for a whole step
-  std::vector<std::string> notes;    ///< how gradients were synchronised, what was measured otherwise
+  std::vector<std::string> notes;    ///< synchronisation of gradients, deviating measurements
   std::optional<DeviceState> state;  ///< of the first GPU while steps were timed
 };
 

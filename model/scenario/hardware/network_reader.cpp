@@ -213,17 +213,17 @@ Fault read_fault(const Field& field) {
   const MappingReader fault = field.mapping(keys::fault);
   Fault result;
   fault.fill(result);
-  fault.fail_if(result.gpu >= 0 && result.node < 0, "gpu", "the GPU of no node", "node: NUMBER beside it");
+  fault.fail_if(result.gpu >= 0 && result.node < 0, "gpu", "the GPU of no node", "also node: NUMBER");
   if (result.gpu >= 0) {
     fault.refuse({"card", "link", "failed", "bandwidth"}, "beside a GPU",
                  "another entry of the list for each part; of a GPU its speed");
     result.share = read_share(fault["speed"], "of its full speed, for example 80 %");
     return result;
   }
-  fault.refuse({"speed"}, "the speed of no GPU", "gpu: NUMBER beside it");
+  fault.refuse({"speed"}, "the speed of no GPU", "also gpu: NUMBER");
   field.fail_if(fault.has("card") == fault.has("link"),
                 fault.has("card") ? "a card and a link" : "neither a card nor a link", "one of the two");
-  fault.fail_if(result.card >= 0 && result.node < 0, "card", "the card of no node", "node: NUMBER beside it");
+  fault.fail_if(result.card >= 0 && result.node < 0, "card", "the card of no node", "also node: NUMBER");
   field.fail_if(result.failed == fault.has("bandwidth"),
                 result.failed ? "failed, and a bandwidth" : "nothing is wrong with it",
                 "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");

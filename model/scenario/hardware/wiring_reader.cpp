@@ -245,11 +245,11 @@ void read_nic_attachment(const Field& nics, const std::optional<Field>& own, Nod
       node.nic_attachment.push_back(vertex_index(name, place, node));
       if (node.vertices.size() > known) place.fail(fmt::format("{} is in no link", name), "a part of the wiring");
       const VertexKind kind = node.vertices[static_cast<std::size_t>(node.nic_attachment.back())].kind;
-      place.fail_if(kind != VertexKind::cpu && kind != VertexKind::pcie_switch, "a NIC hangs on {}",
+      place.fail_if(kind != VertexKind::cpu && kind != VertexKind::pcie_switch, "a NIC is attached to {}",
                     "a PCIe switch or a processor: plx0, cpu0", name);
     }
   }
-  if (node.nic_attachment.empty()) attachment.fail("attached_to", "no part", "the parts that NICs hang on");
+  if (node.nic_attachment.empty()) attachment.fail("attached_to", "no part", "the parts that NICs attach to");
   node.nic_attachment_link = find_link_type(attachment["link"], own, log);
 }
 

@@ -81,7 +81,7 @@ inline constexpr Ignored one_gpu{"one GPU has nobody to send to", [](Of one) { r
 
 // Keys of synchronisation.
 
-inline constexpr Ignored collective_alone{"a collective by itself has algorithm, levels, servers and placement alone",
+inline constexpr Ignored collective_alone{"a collective takes only algorithm, levels, servers and placement",
                                           [](Of one) { return one.train == nullptr; }};
 inline constexpr Ignored one_replica{
     "one replica synchronises nothing",

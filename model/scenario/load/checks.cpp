@@ -264,8 +264,8 @@ void check_groups(const Scenario& scenario) {
 void check_jobs(const Scenario& scenario) {
   if (scenario.jobs.empty()) return;
   fail_if(scenario, !std::holds_alternative<TrainWorkload>(scenario.workload), "jobs",
-          "other jobs beside a workload that trains nothing", "workload: { train: … }");
-  fail_if(scenario, scenario.cluster.jitter.has_value(), "cluster.jitter", "jitter beside other jobs",
+          "other jobs with a workload that trains nothing", "workload: { train: … }");
+  fail_if(scenario, scenario.cluster.jitter.has_value(), "cluster.jitter", "jitter with other jobs",
           "one of the two keys");
   const auto refuse_servers = [&](const Scenario& job) {
     fail_if(scenario, has_servers(job.plan.sync.algorithm), "jobs", "{} has parameter servers",

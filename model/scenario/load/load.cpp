@@ -95,7 +95,7 @@ void read_training(const Field& plan, const ReadWorkload& workload, Scenario& sc
   if (workload.global_batch_per_gpu) {
     const std::int64_t batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
     fail_if(scenario, workload.states_global_batch && batch != train.global_batch,
-            "workload.train.global_batch_per_gpu", "global_batch says it already", "either this key or global_batch");
+            "workload.train.global_batch_per_gpu", "global_batch is stated already", "either this key or global_batch");
     train.global_batch = batch;
   }
   // How processes were started decides what the host's part takes, by a factor of two and more.

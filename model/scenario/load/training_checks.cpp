@@ -194,7 +194,7 @@ void check_failures(const Scenario& scenario) {
     return;
   }
   if (train->checkpoint) check_outlives_machines(scenario, *train->checkpoint);
-  fail_if(scenario, !scenario.jobs.empty(), "cluster.failures", "failures beside other jobs", "one of the two keys");
+  fail_if(scenario, !scenario.jobs.empty(), "cluster.failures", "failures with other jobs", "one of the two keys");
   const bool replicated = train->recovery->servers == Recovery::Servers::replicated;
   fail_if(scenario, replicated && !servers, "workload.train.recovery.servers",
           "replicated servers where there are none", "plan.sync.algorithm: parameter_server, or leave the key out");

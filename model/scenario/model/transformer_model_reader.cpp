@@ -64,7 +64,7 @@ enum class KeysSeen { full, sliding, mla };
 
 void read_latent_attention(const MappingReader& model, TransformerConfig& config) {
   model.fail_if(!model.has("kv_lora_rank"), "attention_kind", "latent attention without its latent vectors",
-                "kv_lora_rank: 512, say, beside it");
+                "also kv_lora_rank, such as 512");
   config.kv_lora_rank = model["kv_lora_rank"].integer(dimension_range);
   config.q_lora_rank = model.integer_or("q_lora_rank", 0, dimension_range);
   config.rope_head_dim = model.integer_or("rope_head_dim", 0, {0, dimension_range.maximum});
@@ -75,7 +75,7 @@ void read_latent_attention(const MappingReader& model, TransformerConfig& config
 
 void read_window(const MappingReader& model, TransformerConfig& config) {
   model.fail_if(!model.has("window"), "attention_kind", "sliding attention without a window",
-                "window: 4096, say, beside it");
+                "also window, such as 4096");
   config.window = model["window"].integer({1, 1'000'000'000});
   config.full_attention_every = model.integer_or("full_attention_every", 0, {1, 100'000});
 }
@@ -95,7 +95,7 @@ void read_mamba(const MappingReader& model, TransformerConfig& config) {
   model.fill(mamba);
   model.fail_if(mamba.selective() && (mamba.head_dim != 1 || mamba.groups != 1), "mamba_step_rank",
                 "layers of Mamba-1 have heads of one element, in one group",
-                "mamba_head_dim: 1 and mamba_groups: 1 beside it");
+                "also mamba_head_dim: 1 and mamba_groups: 1");
   model.fail_if(mamba.heads % mamba.groups != 0, model.has("mamba_groups") ? "mamba_groups" : "mamba_heads",
                 "{0} heads in {1} groups", "a number of groups that divides {0}", mamba.heads, mamba.groups);
 }

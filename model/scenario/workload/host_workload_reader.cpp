@@ -77,19 +77,19 @@ void check_loader(const DataLoader& loader, const MappingReader& keys, const Sto
     keys.refuse(stages, "a part of per_sample, which is stated too", right);
     keys.refuse({"dataset"}, "per_sample contains reading", right);
   } else if (!parts && !loader.dataset && !keys.has("transfer")) {
-    keys.fail("per_sample", "nothing says what loading costs",
+    keys.fail("per_sample", "the cost of loading is missing",
               "per_sample, or read, decode, preprocess, augment, collate, transfer, or a dataset");
   }
   if (loader.dataset) {
-    keys.refuse({"read"}, "the dataset's storage says how long reading takes", "read, or a dataset");
+    keys.refuse({"read"}, "the dataset's storage determines the read time", "read, or a dataset");
   }
   keys.fail_if(loader.dataset && !loader.storage && !usual.exists(), "dataset", "the node has no storage",
                "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
   keys.fail_if(loader.keeps_decoded && !(loader.decoded > Bytes(0.0)), "keep_decoded",
-               "nothing says how large a decoded sample is", "decoded, for example decoded: 602 KB");
+               "the size of a decoded sample is missing", "decoded, for example decoded: 602 KB");
   keys.fail_if(loader.decodes_on_device != keys.has("device_decode"),
                loader.decodes_on_device ? "decode_on" : "device_decode",
-               loader.decodes_on_device ? "nothing says how long the device takes" : "decoding is done by the workers",
+               loader.decodes_on_device ? "the device's time is missing" : "decoding is done by the workers",
                loader.decodes_on_device ? "device_decode, its time for a sample (or batch)" : "decode_on: gpu");
 }
 

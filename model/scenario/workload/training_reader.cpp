@@ -85,8 +85,8 @@ void check_training_precision(const MappingReader& train, const TrainWorkload& w
 void check_precision(const Operator& op, const Gpu& gpu, const Field& field) {
   if (!is_block_scaled(op.precision)) return;
   const Field precision = field.find("precision").value_or(field);
-  precision.fail_if(!std::holds_alternative<Matmul>(op.work), "only GEMMs have operands in {}",
-                    "bf16, or kind: matmul", name(op.precision));
+  precision.fail_if(!std::holds_alternative<Matmul>(op.work), "only GEMMs have operands in {}", "bf16, or kind: matmul",
+                    name(op.precision));
   if (!gpu.has_tensor_cores(op.precision)) precision.fail(no_units(gpu, op.precision), what_multiplies(gpu));
 }
 

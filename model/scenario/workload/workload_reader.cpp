@@ -82,7 +82,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto quantisation = train.find("quantisation")) {
     quantisation->mapping(keys::quantisation).fill(workload.parts.quantised);
     quantisation->fail_if(workload.parts.quantised.any() && !workload.parts.lora, "quantised weights cannot be trained",
-                          "lora: { rank: 16 } beside it, or weights: none");
+                          "also lora: { rank: 16 }, or weights: none");
   }
   check_something_is_trained(field, workload.model, workload.parts);
   if (const auto samples = train.find("samples")) {
@@ -95,7 +95,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   const auto recovery = train.find("recovery");
   if (cluster.failures) workload.recovery = read_recovery(recovery, cluster);
   train.fail_if(recovery && !cluster.failures, "recovery", "nothing fails",
-                "cluster.failures beside it: llama3-h100, for example");
+                "also cluster.failures, such as llama3-h100");
   result.workload = std::move(workload);
 }
 

@@ -208,7 +208,7 @@ void StepGraphBuilder::wait_for_companions(int stage, AfterPerClass& after) cons
   }
 }
 
-/// What the pass waits for beside its place in the order; false where that is not there yet.
+/// Adds the inputs that the pass waits for beside its place in the order; false if they do not exist yet.
 bool StepGraphBuilder::add_inputs(int stage, const PipelinePass& pass, AfterPerClass& after) const {
   if (pass.kind == PassKind::weights) return true;  // behind the other part on the same stream
   const auto from = pass.backward() ? placement_.next(stage, pass.chunk) : placement_.previous(stage, pass.chunk);

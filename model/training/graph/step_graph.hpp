@@ -21,10 +21,10 @@ struct StepGraph {
     std::size_t part = 0;
   };
 
-  /// What a rank class's time is spent on, whichever execution says when.
+  /// Tasks of a rank class, for any execution.
   struct ClassTasks {
     std::vector<TaskId> works;   ///< on its compute stream, and its host's dispatching
-    std::vector<TaskId> beside;  ///< what all ranks wait for, and kernels that compress its gradients
+    std::vector<TaskId> beside;  ///< awaited by all ranks, and kernels that compress its gradients
   };
 
   TaskGraph graph;
@@ -33,7 +33,7 @@ struct StepGraph {
   std::vector<Transfer> transfers;
   std::vector<TaskId> last_backward;  ///< by rank class
   TaskId synchronised = -1;           ///< all gradients of all stages are there
-  std::vector<BlockId> arrivals;  ///< what a pipeline's passes wait for: activations, their gradients, updated weights
+  std::vector<BlockId> arrivals;      ///< inputs of a pipeline's passes: activations, their gradients, updated weights
 };
 StepGraph step_graph(const Step& step);
 

@@ -1,4 +1,4 @@
-// How step_graph() builds its graph: passes in step_graph.cpp, what is sent in step_graph_transfers.cpp, weights that
+// Builds the graph of step_graph(): passes in step_graph.cpp, transfers in step_graph_transfers.cpp, weights that
 // are gathered in step_graph_weights.cpp.
 #pragma once
 
@@ -43,7 +43,7 @@ class StepGraphBuilder {
     int stage = 0, chunk = 0;
     PerClass tasks;
   };
-  /// What a transfer's ranks do one after the other: collectives inside layers; of gradients and weights; of gradients
+  /// Traffic that a transfer's ranks serialise: collectives inside layers; of gradients and weights; of gradients
   /// among ranks that hold the same shard of them.
   enum class Traffic { inside_layers, gradients, copies };
 
@@ -97,7 +97,7 @@ class StepGraphBuilder {
   [[nodiscard]] bool awaits_weights(int stage) const {
     return std::ranges::find(weights_awaited_[at_index(stage)], true) != weights_awaited_[at_index(stage)].end();
   }
-  /// Where a pass stands among its rank class's, by chunk and micro-batch.
+  /// Index of a pass among its rank class's, by chunk and micro-batch.
   [[nodiscard]] std::size_t at(int chunk, int micro) const {
     return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) +
            static_cast<std::size_t>(micro);

@@ -1,4 +1,4 @@
-// What is sent: collectives of gradients and inside layers, messages between stages.
+// Transfers: collectives of gradients and inside layers, messages between stages.
 #include <algorithm>
 #include <optional>
 #include <utility>

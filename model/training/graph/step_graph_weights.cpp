@@ -41,7 +41,7 @@ StepGraphBuilder::PerClass StepGraphBuilder::add_sharded(int stage, const Pipeli
   for (std::size_t position = 0; position < units.size(); ++position) {
     gather(step_.overlap ? position + 1 : position);
     AfterPerClass before = needs(gathered[position]);
-    // What runs beside the work is on streams that do not know of it.
+    // Concurrent work is on streams that do not wait for this one.
     for (std::size_t i = 0; position > 0 && i < rank_classes; ++i) before[i].push_back(computed[position - 1][i]);
     last = computed[position] = add_work(stage, pass, std::move(before), [&](const auto& chunks) -> const Work& {
       const StepBlocks::Chunk& own = chunks[at_index(pass.chunk)];

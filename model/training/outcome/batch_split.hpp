@@ -1,4 +1,4 @@
-// How a step's micro-batches are divided among replicas on nodes of several kinds.
+// Division of a step's micro-batches among replicas on nodes of several kinds.
 #pragma once
 
 #include <vector>

@@ -142,7 +142,7 @@ void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>&
   }
 }
 
-/// What moves on a rank class's ranks, and its rows in the table. Of kernels there, those that compress gradients are
+/// Transfers of a rank class's ranks, and their rows in the table. Of kernels there, those that compress gradients are
 /// beside the passes.
 std::vector<Interval> moving_on(const Step& step, const StepGraph& graph, const Execution& execution,
                                 std::size_t rank_class, CommunicationTable& table) {
@@ -196,13 +196,13 @@ CommunicationTable communication_of(const Step& step, const StepGraph& graph, co
   return table;
 }
 
-/// What of a rank class's idle time between passes is not spent on collectives inside layers.
+/// A rank class's idle time between passes, less collectives inside layers.
 Seconds idle_for_others(const RankClassTime& time, const CommunicationTable& table) {
   const auto inside = table.find(inside_layers);
   return inside == table.end() ? time.between_passes : time.between_passes - inside->second.exposed;
 }
 
-/// What a rank class would be idle for others between passes if activations and updated weights moved in no time, as
+/// Idle time of a rank class between passes if activations and updated weights moved in no time, as
 /// far as it is: `time` and `table` say of what it is.
 Seconds bubble_of(const Step& step, const StepGraph& graph, std::size_t rank_class, const RankClassTime& time,
                   const CommunicationTable& table) {

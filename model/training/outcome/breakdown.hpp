@@ -1,4 +1,4 @@
-// What a step's moments mean. In: a Step and the moments at which its tasks ended. Out: where the time goes, what of
+// Breakdown of a step. In: a Step and the moments at which its tasks ended. Out: where the time goes, what of
 // each collective is exposed, what unequal devices, unequal replicas and checkpoints add.
 //
 // Invariants: the parts of a breakdown add up to the step; what is exposed is part of the total.
@@ -41,7 +41,7 @@ const char* bottleneck_of(const Breakdown& breakdown);
 struct CommunicationTime {
   Seconds total;
   Seconds exposed;
-  std::string algorithm = {};  ///< what carries it out: "ring/LL128", several with commas; empty: nothing of the kind
+  std::string algorithm = {};  ///< algorithm, protocol: "ring/LL128", several with commas; empty: nothing of the kind
   Bytes sent = {};             ///< by a GPU, as bus bandwidths count; 0: not known
 };
 
@@ -65,7 +65,7 @@ struct TimeUse {
   std::map<std::string, InsideTraffic> inside_layers;      ///< by what the collectives are
 };
 
-/// Where the step's time goes, as the sum of what the tasks of the rank class with the most work were and what lies
+/// Breakdown of the step's time, as the sum of the tasks of the rank class with the most work and the idle time
 /// between them. Adds up to step_time(step, end, loader), where `end` is the execution's or later by what chance adds.
 ///
 /// Pipeline bubble: what the rank class would be idle before the last backward pass if messages took no time. What it

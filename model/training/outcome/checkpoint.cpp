@@ -14,7 +14,7 @@ namespace foretrain {
 
 namespace {
 
-// What a writer or reader asks of storage at a time; larger requests are no faster.
+// Request size of a writer or reader; larger requests are no faster.
 constexpr Bytes written_block(16.0 * 1048576.0);
 
 /// For each parameter: on the GPU, and in all.

@@ -15,12 +15,12 @@ struct CheckpointCost {
   Seconds copy_time;       ///< by itself
   Seconds write;           ///< from that machine to storage, or into the next machine's memory
   Seconds read;            ///< from storage, before GPUs copy and exchange it; nothing where memory holds it
-  Seconds fetch;           ///< what a new machine needs from the next one's memory
+  Seconds fetch;           ///< for a new machine from the next one's memory
   /// GPUs copy what they saved back, and replicas gather what each of them has read.
   Seconds spread;
 };
 
-/// What a machine needs for its part of a checkpoint where so many do the same, each with so many writers or readers.
+/// Time of a machine for its part of a checkpoint while so many do the same, each with so many writers or readers.
 Seconds storage_time(Storage storage, Bytes per_machine, int machines, int requests, bool write);
 
 /// Weights, states and master weights of so many parameters.
@@ -36,7 +36,7 @@ CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& tr
 /// on beside the next steps, which take longer where it meets their messages, and the next checkpoint waits for its
 /// end.
 struct CheckpointedStep {
-  /// What steps take beside a checkpoint: the graph to its end, without and with the copy beside it; and how many times
+  /// Step times beside a checkpoint: the graph to its end, without and with the copy beside it; and how many times
   /// as long a step takes beside the write.
   struct Times {
     Seconds plain, with_copy;

@@ -1,4 +1,4 @@
-// What it costs that devices and networks are not equally fast all the time: all wait for the slowest.
+// The cost of jitter of devices and networks: all wait for the slowest.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace foretrain {
 /// meet in every step, the slowest of them stands for all, and likewise the slowest of the groups. With pipelines that
 /// is a little too much: slow devices of two stages are taken to be on the way of the same micro-batches.
 ///
-/// What several devices share multiplies their own factors: a node's and a rack's, lognormal of mean 1 as well (GPUs of
+/// Shared parts multiply the factors of their devices: a node's and a rack's, lognormal of mean 1 as well (GPUs of
 /// a node and of a cabinet vary together with its cooling: Sinha et al., "Not all GPUs are created equal", SC 2022). A
 /// device that is throttled takes 1 ÷ speed as long through the whole step, and minutes last for many steps. Each step
 /// drawn is another moment of the training, in which the number of throttled devices is binomial, so that their mean is

@@ -213,7 +213,7 @@ std::vector<double> speeds_of(const Scenario& scenario, const Topology& topology
   return speeds;
 }
 
-/// How ranks of whole stages, which have said what there is to send, divide into classes, and what meets.
+/// Divides the ranks of whole stages, whose transfers are known, into classes, and finds contention.
 Division divide(TransferTable& transfers, const Scenario& scenario, const Topology& topology, Symmetry symmetry) {
   const bool even_speeds =
       std::ranges::all_of(scenario.cluster.faults, [](const Fault& f) { return f.gpu < 0 || f.share == 1.0; });

@@ -1,4 +1,4 @@
-// What layers take, and the step that they make. In: a scenario, its model, the topology. Out: a Step with all its
+// Times of layers, and the step that they make. In: a scenario, its model, the topology. Out: a Step with all its
 // blocks priced.
 //
 // A layer is priced once for each rank class (layer_cost.hpp), its collectives beside or between its kernels. Layers

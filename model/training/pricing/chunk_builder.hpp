@@ -63,7 +63,7 @@ class ChunkBuilder {
                                       StageLayers& sums);
   void pair(const GradientSync::Place& place, int stage, std::vector<Step::Chunk>& chunks) const;
   [[nodiscard]] PassWork work_of(const GradientSync::Place& place, int stage, int number, bool backward) const;
-  /// What its collectives inside layers are.
+  /// Records its collectives inside layers.
   static void note_inside(const Layers& layers, Step::Chunk& chunk);
   void keep_recipes(const Layers& layers, Step::Chunk& chunk) const;
 

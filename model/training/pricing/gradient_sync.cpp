@@ -187,7 +187,7 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
         recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
                                   call.servers, call.placement, static_cast<int>(std::lround(pieces))));
   }
-  // Where two stages hold the same parameters, the first one stands for both.
+  // If two stages hold the same parameters, the first one stands for both.
   const std::optional<int> mirror = ChunkPlacement(scenario_.plan).mirror(stage);
   return transfers_.collective(std::min(stage, mirror.value_or(stage)), kind, call, pieces, name, std::move(recipe));
 }

@@ -1,4 +1,4 @@
-// Where gradients are synchronised: buckets beside the backward pass, or gathered and scattered units under ZeRO-3.
+// Synchronisation of gradients: buckets beside the backward pass, or gathered and scattered units under ZeRO-3.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// How the weights that ZeRO-1 and 2 updated come back to all ranks.
+// All-gathers of the weights that ZeRO-1 and 2 updated.
 #include <algorithm>
 
 #include "model/parallelism/stages.hpp"

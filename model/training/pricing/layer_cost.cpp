@@ -105,7 +105,7 @@ int tensors_of(const Layer& layer) {
 
 namespace {
 
-/// What kernels take longer in a step than alone: those that wait for each other in every step are as slow as the
+/// Slowdown of kernels in a step against kernels alone: those that wait for each other in every step are as slow as the
 /// slowest device.
 double kernel_slowdown_of(const Scenario& scenario, const TrainWorkload& train) {
   const StepConstants& constants = scenario.calibration.step;
@@ -204,10 +204,10 @@ std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backwa
       {"gathered weights", Streaming{StreamingKind::elementwise, weights, weights, Flops(0.0), false}, precision, 1}};
 }
 
-/// What adds the gradients of a step's micro-batches up, as the mean of their passes. Gradients have the format of the
-/// parameters that they are of; where what is sent is longer, sums are kept beside them in that format (Megatron-Core,
-/// distributed_data_parallel.py: main_grad.add_; DeepSpeed, bf16_optimizer.py, update_hp_grads; nanotron,
-/// gradient_accumulator.py). Else the first gradient is the sum, and later ones are added to it (PyTorch,
+/// Kernels that add up the gradients of a step's micro-batches, as the mean of their passes. Gradients have the format
+/// of the parameters that they are of; where what is sent is longer, sums are kept beside them in that format
+/// (Megatron-Core, distributed_data_parallel.py: main_grad.add_; DeepSpeed, bf16_optimizer.py, update_hp_grads;
+/// nanotron, gradient_accumulator.py). Else the first gradient is the sum, and later ones are added to it (PyTorch,
 /// csrc/autograd/functions/accumulate_grad.h). Clipped ones are read for their norm, in fp16 for infinities, too, and
 /// rewritten before (NVIDIA DeepLearningExamples, TensorFlow/LanguageModeling/BERT/optimization.py).
 std::vector<Operator> LayerPricer::gradient_sums(const Layer& layer) const {
@@ -376,7 +376,7 @@ LayerCost LayerPricer::on_class(LayerCost cost, const LayerCalls& calls, double 
     for (const int transfer : of_kind) time += transfers.time(transfer, rank_class);
     return time;
   };
-  // What runs beside kernels hides behind them, but takes some of their speed.
+  // Concurrent communication hides behind kernels, but slows them down.
   const auto hide = [&](const PassCalls& of_pass, LayerPassCost& pass) {
     pass.kernels /= speed;
     OverlapCost beside(transfers, rank_class);

@@ -122,7 +122,7 @@ class LayerPricer {
   const TrainWorkload& train_;
   Recipes recipes_;
   double slowdown_;             ///< of kernels, over the same alone
-  Seconds framework_overhead_;  ///< what the trainer's code takes at a block's pass
+  Seconds framework_overhead_;  ///< framework code at a block's pass
   Gpu gpu_;
 };
 

@@ -1,4 +1,4 @@
-// What keeping a part of a training in host memory costs in time.
+// The time that offloading to host memory costs.
 #pragma once
 
 #include "model/training/pricing/layer_cost.hpp"
@@ -9,7 +9,7 @@ namespace foretrain {
 /// the way.
 BytesPerSecond offload_bandwidth(const Topology& topology);
 
-/// What the threads of one process fetch from and write to host memory while all processes of the node do. A thread has
+/// Bandwidth between the threads of one process and host memory while all processes of the node copy. A thread has
 /// its own rate (calibration, host.thread_gbps). All together have the chips'; on two sockets half of what they ask for
 /// lies on the other one, as nothing binds processes to sockets. A process alone has one socket's: the thread that
 /// first writes a buffer decides where it lies.
@@ -29,7 +29,7 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
 TimeBreakdown offloaded_optimizer(double parameters, Seconds backward, const Scenario& scenario,
                                   const TrainWorkload& train, const Topology& topology);
 
-/// What the GPU updated goes back to the host's weights.
+/// Time of copying updated weights from the GPU back to the host.
 Seconds weights_to_host(double parameters, const Scenario& scenario, const TrainWorkload& train,
                         const Topology& topology);
 

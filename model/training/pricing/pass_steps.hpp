@@ -38,7 +38,7 @@ class PassSteps {
   /// The nodes that stand for all.
   struct Network {
     Network(const Scenario& scenario, const Topology& topology);
-    std::vector<Step::Transfer> sent;  ///< what the table fills
+    std::vector<Step::Transfer> sent;  ///< filled by the table
     TransferTable transfers;
     std::map<Key, std::unique_ptr<ChunkBuilder>> builders;
   };

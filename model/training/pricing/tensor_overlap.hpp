@@ -5,7 +5,7 @@
 // own rows need no gathering, and those that it keeps no sending, so that the collective runs beside n − 1 of the
 // product's chunks. It takes max(collective, product · (n − 1) / n) + product / n instead of the sum. Chunks are
 // products of their own, of an nth of the rows: tiles of each fill waves by themselves, and each starts and drains.
-// What sends takes multiprocessors from them as any collective does beside kernels. In the backward pass the gradients
+// Sending takes multiprocessors from them as any collective does beside kernels. In the backward pass the gradients
 // of inputs are scattered behind the weights' gradients, a whole product of the same size; here it is taken from the
 // inputs' own. Sources: Transformer Engine's user buffers (module/base.py, initialize_ub: "ring_exchange" and
 // "pipeline" for forward products and the gathers of the backward pass, "bulk" for qkv_wgrad and fc1_wgrad); PyTorch's

@@ -22,7 +22,7 @@ constexpr std::size_t most_lanes = 256;
 
 /// Ranks, groups, flows and links as one graph. Ranks come first.
 ///
-/// Where stages repeat each other, `ranks` of them stand for all: rank r is vertex r mod `ranks`, links likewise, and
+/// If stages repeat each other, `ranks` of them stand for all: rank r is vertex r mod `ranks`, links likewise, and
 /// what stages send to each other, they send to themselves. What a stage of the whole graph lacks of that, because
 /// it is the first or the last or has no such layer, is one whole transfer, which all of a class lack alike.
 class ClusterGraph {

@@ -58,7 +58,7 @@ struct RankClasses {
 };
 
 /// `stage_of_rank` (-1: not used), `speed_of_rank` and the kinds of their nodes tell ranks apart from the beginning.
-/// Where ends do not say to whom a flow belongs (between two servers, forwarded over a rail), all groups of the
+/// If ends do not determine the group of a flow (between two servers, forwarded over a rail), all groups of the
 /// transfer are one class.
 RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
                      const std::vector<double>& speed_of_rank, const Topology& topology,

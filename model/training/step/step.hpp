@@ -34,7 +34,7 @@ namespace foretrain {
 struct TimeBreakdown : Inside {
   Seconds compute;
 
-  /// What stops the stream between dependent kernels; copies of offloading are no transfers of the step.
+  /// Time that stops the stream between dependent kernels; copies of offloading are no transfers of the step.
   [[nodiscard]] Seconds communication() const { return exposed + exposed_copies; }
   [[nodiscard]] Seconds total() const { return compute + communication() + host; }
   TimeBreakdown& operator+=(const TimeBreakdown& other) {
@@ -145,7 +145,7 @@ struct Step {
     struct Part {
       LoweredCollective lowered;
       Seconds uncontended;            ///< while no other part moves
-      std::vector<int> rank_classes;  ///< whose ranks take part, ascending
+      std::vector<int> rank_classes;  ///< with participating ranks, ascending
       LinkShare links = {};           ///< with the others of its groups
 
       /// Beside all of them.
@@ -214,13 +214,13 @@ struct Step {
     std::vector<int> lockstep_classes;
     std::vector<Chunk> chunks;
     TimeBreakdown optimizer;  ///< exposed: exchanges that passes count as hidden and that have nothing to hide behind
-    double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
+    double saved_parameters = 0.0;  ///< in a rank's part of a checkpoint
     RecipePointer optimizer_recipe = nullptr;
   };
 
   std::vector<RankClass> rank_classes;  ///< by stage
   SharedVector<int> class_of_rank;      ///< by GPU of the cluster, or of `few_nodes`; -1: not used
-  /// Where these stand for the whole cluster: the nodes on which transfers move.
+  /// If a few nodes stand for the whole cluster: those on which transfers move.
   std::optional<Topology> few_nodes;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int interleave = 1;
@@ -239,9 +239,9 @@ struct Step {
   RecipePointer norm_recipe = nullptr;
   Seconds once_per_step;                 ///< host work between steps
   Seconds loader_interval;               ///< time in which the input pipeline delivers one step's samples
-  Seconds loader_serial;                 ///< what a step spends on its own samples: blocking copies, decoding
+  Seconds loader_serial;                 ///< of a step on its own samples: blocking copies, decoding
   Seconds loader_device;                 ///< part of `loader_serial` that is work of the device
-  std::optional<LoaderPipeline> loader;  ///< where the scenario has one; of the slowest kind of node
+  std::optional<LoaderPipeline> loader;  ///< if the scenario has one; of the slowest kind of node
   int loader_node = 0;                   ///< one of these
   LoweredCollective loader_copy;         ///< of a batch to every GPU of a machine; no phases: a fixed time
   double parameters_per_gpu = 0.0;       ///< of the stage with the most

@@ -74,7 +74,7 @@ std::size_t flows_of(const std::vector<Step::Transfer::Part>& parts) {
   return flows;
 }
 
-/// How the group lies: how many ranks, on which kinds of nodes, which of them share a node, and how far each is from
+/// Placement of the group: number of ranks, kinds of nodes, ranks that share a node, and the distance of each from
 /// the next.
 std::vector<double> placement_of(const std::vector<int>& group, const Topology& topology) {
   std::vector<double> shape{static_cast<double>(group.size())};

@@ -1,4 +1,4 @@
-// What this process knows of transfers from steps before: collectives that were lowered for the same groups of ranks on
+// Cached transfers of earlier steps of this process: collectives that were lowered for the same groups of ranks on
 // the same network, and which classes of ranks these make. A sweep's points differ in few of them.
 #pragma once
 
@@ -39,7 +39,7 @@ struct TransferKey {
   }
 };
 
-/// What has been lowered for the groups of one layout on one network, beside the same background traffic.
+/// Lowered collectives for the groups of one layout on one network, beside the same background traffic.
 class KnownTransfers {
  public:
   struct Transfer {
@@ -81,7 +81,7 @@ class KnownTransfers {
     int shift = 0;
   };
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
-  /// What the gradients' norm takes, and the constants that it used; none before it is asked for.
+  /// Time of the gradients' norm, and the constants that it used; none before the first request.
   std::optional<std::pair<Seconds, ReadSet>> norm;
   /// The routes inside a node and between two of them, and which links are equally wide; empty where nodes differ, or
   /// others use the network.
@@ -96,7 +96,7 @@ class KnownTransfers {
   std::uint64_t number_;  ///< of the session's KnownTransfers
 };
 
-/// How the ranks of a step divide into classes, and what meets.
+/// Division of a step's ranks into classes, and their contention.
 struct Division {
   std::optional<RankClasses> classes;            ///< none: stages are whole, and no transfer is divided
   std::vector<Step::RankClass::SplitMode> cuts;  ///< by stage, as traffic alone says

@@ -1,5 +1,5 @@
-// What is sent. In: groups of ranks, an operation, bytes. Out: transfers of the step, each lowered once for all groups
-// that carry it out side by side, with its time alone and beside the others that begin with it.
+// Transfers of a step. In: groups of ranks, an operation, bytes. Out: transfers of the step, each lowered once for all
+// groups that carry it out side by side, with its time alone and beside the others that begin with it.
 //
 // Invariants: two transfers of the same groups, operation and bytes are one; parts of a transfer are the classes of its
 // groups; what a session remembers (known_transfers.hpp) changes no digit. Times here meet nothing but the transfer
@@ -23,9 +23,9 @@
 
 namespace foretrain {
 
-/// Where transfers are lowered: on all nodes, or, where three of each stage stand for all, on these.
+/// Nodes on which transfers are lowered: all, or, if three of each stage stand for all, these.
 enum class Extent { whole, few_nodes };
-/// How many data-parallel replicas send and receive as all do.
+/// Number of data-parallel replicas that stand for all in communication.
 int replicas_that_stand_for_all(const Scenario& scenario, const Topology& topology);
 RankLayout layout_on(const Scenario& scenario, const Topology& topology, Extent extent);
 /// The nodes that the layout has ranks on.

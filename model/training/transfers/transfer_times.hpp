@@ -1,4 +1,4 @@
-// How long the parts of divided transfers take.
+// Times of the parts of divided transfers.
 #pragma once
 
 #include <span>

@@ -76,7 +76,7 @@ def _write_wheel(path: pathlib.Path, files: dict[str, bytes]) -> None:
 
 
 def _information() -> dict[str, bytes]:
-    """What a wheel says of itself, by file."""
+    """Metadata of a wheel, by file."""
     wheel = f"Wheel-Version: 1.0\nGenerator: foretrain_build\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
     folder = f"foretrain-{_version()}.dist-info"
     return {

@@ -1,4 +1,4 @@
-"""How long a training step takes, and why.
+"""Predicts how long a training step takes, and why.
 
 >>> import foretrain
 >>> result = foretrain.predict("gpt2-xl-dgx-a100", fidelity="estimate")
@@ -43,7 +43,7 @@ Changes = Mapping[str, Any]
 def predict(
     scenario: Scenario, fidelity: Fidelity = "flows", set: Changes | None = None, stack: GivenStack | None = None
 ) -> Result:
-    """How long a scenario takes: a file, a name of the catalogue, YAML text or a mapping. ``set`` replaces values by their
+    """Predicts a scenario: a file, a name of the catalogue, YAML text or a mapping. ``set`` replaces values by their
     dotted keys: ``{"plan.tensor": 4}``. ``stack`` is what ``learn`` said, or its file."""
     with GivenFiles() as files:
         answer, shown = _foretrain.predict(files.file(scenario), files.overrides(set, stack), fidelity)
@@ -179,7 +179,7 @@ def validate(
 
 
 def command(*arguments: str) -> str:
-    """What ``foretrain ARGUMENTS…`` prints, for all that has no function here: ``command("memory", "mine.yaml")``."""
+    """Output of ``foretrain ARGUMENTS…``, for commands without a function here: ``command("memory", "mine.yaml")``."""
     status, output, messages = _foretrain.command([str(one) for one in arguments])
     if status != 0:
         raise PredictionError(messages.strip() or output.strip())
@@ -187,7 +187,7 @@ def command(*arguments: str) -> str:
 
 
 def catalogue(section: Literal["scenarios", "hardware", "models", "frameworks"]) -> dict[str, str]:
-    """What the catalogue has, each name with its description."""
+    """Names of the catalogue with their descriptions."""
     return dict(_foretrain.catalogue(section))
 
 
@@ -200,7 +200,7 @@ def _told(
     stack_option: str = "stack",
     json: bool = True,
 ) -> str:
-    """What a command says of its inputs, as JSON where it has that. Commands say with their status, too, that no plan fits or
+    """A command's output for its inputs, as JSON if it has that. Commands say with their status, too, that no plan fits or
     a bar is missed; their answer counts."""
     with GivenFiles() as files:
         words = [files.file(one) for one in inputs]

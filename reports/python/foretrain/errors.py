@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions."""
+"""Exceptions."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ class PredictionError(ForetrainError, RuntimeError):
 
 
 class MissingPackageError(ForetrainError, ImportError):
-    """What was asked for needs a package, ``name``, that is not installed: pandas or matplotlib."""
+    """The call needs a package, ``name``, that is not installed: pandas or matplotlib."""

@@ -1,4 +1,4 @@
-"""What the caller gives (files, names, texts, mappings, values) as the program takes it."""
+"""Inputs of callers (files, names, texts, mappings, values) as the program takes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_text(given: object) -> bool:
 
 
 class GivenFiles:
-    """What a call was given, as files for as long as it takes. Those that are no files of the caller's are called
+    """Inputs of a call as files for its duration. Those that are no files of the caller's are called
     ``<scenario>`` and ``<stack>`` by errors, and by what went through ``named``."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ class Values(dict[str, Any]):
 
 
 class Answer:
-    """What a command of foretrain says. Attributes are the names of its JSON; times are in seconds, sizes in bytes."""
+    """Output of a foretrain command. Attributes are the names of its JSON; times are in seconds, sizes in bytes."""
 
     def __init__(self, text: str) -> None:
         self._json = text

@@ -21,7 +21,7 @@ Launched launched_with(const std::vector<std::pair<const char*, const char*>>& v
   return launched();
 }
 
-/// What each of the processes does; true where all agreed.
+/// Task of each process; true if all agreed.
 bool agree(World& world) {
   bool right = true;
   for (int call = 0; call < 100; ++call) {

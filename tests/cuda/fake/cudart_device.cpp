@@ -24,7 +24,7 @@ double copy_seconds(std::size_t bytes, cudaMemcpyKind kind) {
   return 2e-6 + static_cast<double>(bytes) / bandwidth;
 }
 
-/// What is small may be a result that somebody looks at.
+/// Copies small results, which may be read.
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
   if (bytes <= 65536) std::memmove(to, from, bytes);
 }

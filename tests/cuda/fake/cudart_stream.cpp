@@ -43,7 +43,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   FAKE_ENTER;
-  // Who asks again and again finds it done at last, before too many others have had their turn on a busy machine.
+  // Repeated queries find it done at last, before too many others have had their turn on a busy machine.
   world.host += std::max(50e-6, 0.5 * (world.stream(stream).ready - world.host));
   return world.stream(stream).ready <= world.host ? cudaSuccess : world.fail(cudaErrorNotReady);
 }

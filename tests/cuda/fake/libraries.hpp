@@ -1,4 +1,4 @@
-// How libraries stand in for NVIDIA's: by functions of the same names, without the headers of the originals, whose
+// Stand-ins for NVIDIA's libraries, by functions of the same names, without the headers of the originals, whose
 // prototypes would have every argument of what is only looked up written out.
 #pragma once
 

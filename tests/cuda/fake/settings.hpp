@@ -1,4 +1,4 @@
-// What the libraries that stand in for CUDA pretend, from FORETRAIN_FAKE_GPU: "devices=2,memory=1000000000,ecc_at=40".
+// Settings of the stand-ins for CUDA, from FORETRAIN_FAKE_GPU: "devices=2,memory=1000000000,ecc_at=40".
 //   driver=none|old   no driver, or one that is too old
 //   devices=N         how many GPUs there are (1)
 //   capability=75     of another compute capability than 9.0

@@ -71,7 +71,7 @@ class World {
   cudaError_t sticky_ = cudaSuccess;
 };
 
-/// What every call begins with: the world, which no other thread changes at the same time.
+/// Begin of every call: the world, which no other thread changes at the same time.
 #define FAKE_ENTER                                      \
   fake::World& world = fake::World::get();              \
   const std::lock_guard<std::mutex> guard(world.mutex); \

@@ -51,7 +51,7 @@ class MeasuredFolder {
     for (std::string line; std::getline(lines, line);) out.push_back(nlohmann::json::parse(line));
     return out;
   }
-  /// How often each point of a suite stands there with this status.
+  /// Number of records with this status for each point of a suite.
   [[nodiscard]] std::map<std::string, int> count(const std::string& suite, const std::string& status) const {
     std::map<std::string, int> out;
     for (const nlohmann::json& record : records(suite)) {

@@ -30,7 +30,7 @@ std::vector<CollectivePoint> collective_points(int all, bool quick);
 /// Name and scenario of a point: `workload.collective.*`, by which the model predicts it.
 Record record_of(const CollectivePoint& point);
 
-/// How many of the first `ranks` processes' machines there are, and the most of these ranks on one of them.
+/// Number of machines of the first `ranks` processes, and the most of these ranks on one machine.
 struct Spread {
   int nodes = 1, ranks_per_node = 1;
 };

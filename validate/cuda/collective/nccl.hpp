@@ -21,7 +21,7 @@ inline constexpr const char* without_nccl =
 /// "2.28.9"; empty without NCCL.
 std::string nccl_version();
 
-/// What a record of NCCL must carry: its version, and whatever the environment tells it (NCCL_ALGO, NCCL_PROTO, …).
+/// Parameters that a record of NCCL must have: its version, and its environment variables (NCCL_ALGO, NCCL_PROTO, …).
 std::map<std::string, std::string> nccl_parameters();
 
 #ifdef FORETRAIN_HAS_NCCL

@@ -82,7 +82,7 @@ class SharedWorld final : public World {
 
 #ifdef FORETRAIN_HAS_MPI
 
-/// What fails in MPI, or does not answer, ends all processes with its message: its handler of errors is the usual one.
+/// Failures and timeouts in MPI end all processes with a message: its handler of errors is the usual one.
 class MpiWorld final : public World {
  public:
   explicit MpiWorld(const Launched& who) : World(who), pending_(std::uncaught_exceptions()) {

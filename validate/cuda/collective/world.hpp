@@ -29,7 +29,7 @@ struct Launched {
   int rank = 0, size = 1;
 };
 
-/// What the environment says: by Open MPI, PMI (MPICH, Intel MPI), Slurm's steps.
+/// The launch as the environment describes it: by Open MPI, PMI (MPICH, Intel MPI), Slurm's steps.
 /// Slurm's batch script alone is no launch of several processes, although it knows of tasks. Throws UsageError when a
 /// variable is no number, or the rank is none of the size.
 Launched launched();
@@ -72,10 +72,10 @@ class World {
   virtual void exchange(const void* own, std::size_t bytes, void* all) = 0;
 };
 
-/// Where copies of a process meet: in memory that they share, made before them.
+/// A meeting of copies of a process: in memory that they share, made before them.
 class Meeting {
  public:
-  /// What a process says, and how often it has said something. There is room for two texts: who is behind by one still
+  /// A process's text, and the number of its texts so far. There is room for two texts: a process behind by one still
   /// reads the one before.
   struct Seat {
     std::array<ShortText, 2> said;

@@ -62,7 +62,7 @@ class Event {
 /// Seconds between two recorded events that have happened.
 double elapsed(const Event& start, const Event& end);
 
-/// How an element is stored. tf32 is arithmetic on fp32 elements.
+/// Storage format of an element. tf32 is arithmetic on fp32 elements.
 enum class Format { fp64, fp32, fp16, bf16, fp8, int8, int32 };
 
 /// Memory of the current device. Its contents are random: zeros take less power, and hide what was never written.
@@ -113,7 +113,7 @@ int device_attribute(cudaDeviceAttr which);
 int device_attribute(cudaDeviceAttr which, int device);
 /// Bytes of the current device's second cache.
 std::size_t l2_bytes();
-/// How many sets of operands of so many bytes a rotation takes: as many as exceed the L2 several times over, so that
+/// Number of operand sets of so many bytes in a rotation: as many as exceed the L2 several times over, so that
 /// none of them is found there. Where 64 are too few for that, as many as lie there all the time. At least 1.
 int rotation_for(std::size_t bytes_per_turn);
 /// Whether operands of this rotation come from the device's memory; else from the L2.
@@ -124,7 +124,7 @@ int visible_devices();
 /// Keeps this process on processors of the socket that the GPU hangs on, as far as Linux tells and allows.
 void bind_to_node_of(const std::string& bus_id);
 
-/// What of the device's memory a measurement may take: nine tenths of what is free now.
+/// Device memory that a measurement may take: nine tenths of the free memory.
 std::size_t usable_memory();
 
 }  // namespace foretrain::gpu

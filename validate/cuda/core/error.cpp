@@ -12,7 +12,7 @@ constexpr const char* exclusive = "the GPU is in exclusive use by another proces
 constexpr const char* no_code =
     "this build has no code for this GPU: configure it anew on this machine, or see FORETRAIN_CUDA_ARCHITECTURES";
 
-/// What a status means for the run and what a user can do; null where that is not known.
+/// Meaning of a status for the run and a remedy; null if unknown.
 struct StatusRow {
   cudaError_t status;
   Fault fault;

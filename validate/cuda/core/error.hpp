@@ -9,7 +9,7 @@
 
 namespace foretrain::gpu {
 
-/// What a failure means for the rest of the run.
+/// Effect of a failure on the rest of the run.
 enum class Fault {
   unavailable,    ///< no driver, too old a driver, no usable GPU: nothing can be measured
   out_of_memory,  ///< this point does not fit; smaller ones may
@@ -34,7 +34,7 @@ std::string failed_call(const char* call, const std::string& why, const char* fi
 void check(cudaError_t status, const char* call, const char* file, int line);
 void check(cublasStatus_t status, const char* call, const char* file, int line);
 
-/// What a CUDA status means for the run.
+/// Effect of a CUDA status on the run.
 Fault fault_of(cudaError_t status);
 
 }  // namespace foretrain::gpu

@@ -1,4 +1,4 @@
-// What is put on a stream, captured and made ready to be launched as one CUDA graph.
+// Work of a stream, captured and instantiated as one CUDA graph.
 #pragma once
 
 #include <functional>

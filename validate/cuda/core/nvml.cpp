@@ -31,7 +31,7 @@ struct Nvml::Library {
     void* const symbol = handle == nullptr ? nullptr : dlsym(handle, name);
     return symbol != nullptr && reinterpret_cast<int (*)(Arguments...)>(symbol)(arguments...) == success;
   }
-  /// What a function puts at its last argument.
+  /// The value that a function stores at its last argument.
   template <typename Value, typename... Arguments>
   std::optional<Value> ask(const char* name, Arguments... arguments) const {
     Value value{};

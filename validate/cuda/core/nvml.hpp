@@ -1,4 +1,4 @@
-// What the driver reports of a GPU while it works: clocks, energy, why clocks are low. libnvidia-ml.so.1 is
+// The driver's report of a GPU at work: clocks, energy, throttle reasons. libnvidia-ml.so.1 is
 // loaded at run time, so that the program starts, and says what is missing, where there is no driver.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace foretrain::gpu {
 
-/// What NVML says once of a GPU; what it does not say stays empty.
+/// Constant properties of a GPU by NVML; unknown ones stay empty.
 struct NvmlDescription {
   std::string driver;
   std::optional<double> power_limit_w, default_power_limit_w;

@@ -1,4 +1,4 @@
-// What of NVML's binary interface is used, so that the program builds and starts without it. From nvml.h of CUDA 12
+// The used part of NVML's binary interface, so that the program builds and starts without it. From nvml.h of CUDA 12
 // (NVML API Reference Guide): numbers and layouts there do not change between versions of a function's name.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What state a GPU was in while something was measured.
+// State of a GPU during a measurement.
 #pragma once
 
 #include <optional>

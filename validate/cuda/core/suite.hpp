@@ -34,7 +34,7 @@ struct SuiteTask {
   [[nodiscard]] std::string journal_path() const;
 };
 
-/// What the process of a suite tells the one that watches it, in memory that both share.
+/// Progress that the process of a suite reports to its watcher, in memory that both share.
 struct SuiteProgress {
   std::atomic<unsigned> signs;       ///< of life: counts up when a point begins or ends
   ShortText at_work;                 ///< the point that it may end with: begun, or failed; "" for none
@@ -44,7 +44,7 @@ struct SuiteProgress {
   unsigned long long memory_errors;  ///< uncorrectable ones while it ran
 };
 
-/// What every suite is given. Points are kept as soon as they are measured.
+/// Context of every suite. Points are written as soon as they are measured.
 class SuiteRun {
  public:
   /// Points that would begin after the suite's budget are left for the next run.
@@ -52,7 +52,7 @@ class SuiteRun {
 
   [[nodiscard]] bool quick() const { return task_.quick; }
   [[nodiscard]] const Meeting* meeting() const { return task_.meeting; }
-  /// How often a point is repeated: fewer and shorter with --quick.
+  /// Repetitions of a point: fewer and shorter with --quick.
   [[nodiscard]] StoppingRule rule() const;
 
   /// Measures a point that the journal does not hold yet. `measure` makes its buffers itself, so that each point fails
@@ -98,7 +98,7 @@ const std::vector<Suite>& suites();
 #define SUITE(name, ...) void run_##name(SuiteRun& run);
 #include "validate/cuda/core/suites.def"
 
-/// What processes of rank 1 and above do while that of rank 0 runs the suite collective: they take part, and write
+/// Runs processes of rank 1 and above while rank 0 runs the suite collective: they take part, and write
 /// nothing. `meeting` is null where a launcher started them. Returns when rank 0 says that this was all. Throws
 /// GpuError and WorldError.
 void follow_collective(const Meeting* meeting, int rank);

@@ -23,7 +23,7 @@ class BatchTimer {
 
   /// Seconds per launch.
   double batch(int count) {
-    // Where the host did not get ahead before, it may yet, but is not given long to.
+    // If the host did not get ahead before, it may yet, but has few attempts.
     const int most_attempts = behind_ > 0 ? 1 : 8;
     for (int attempt = 0;; ++attempt) {
       keep_busy(Seconds(hold_s_), stream_);

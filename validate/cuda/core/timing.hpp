@@ -1,4 +1,4 @@
-// How long something on a stream takes.
+// Timing of work on a stream.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ inline constexpr double longest_hold_s = 20e-3;
 /// at the same time is there when its turn comes.
 void keep_busy(Seconds duration, cudaStream_t stream);
 
-/// How many operations a batch has that takes `least`, when one takes `once` seconds: at least 1, at most `most`.
+/// Number of operations of a batch that takes `least`, when one takes `once` seconds: at least 1, at most `most`.
 int batch_of(double once, Seconds least, int most);
 
 /// Puts work on a stream. `turn` counts up from 0, so that operands can be rotated.
@@ -25,7 +25,7 @@ using Launch = std::function<void(cudaStream_t stream, int turn)>;
 /// launches. Batches are long enough (at least `least_batch`) that the events' resolution of half a microsecond is
 /// below a thousandth, and no longer than the stream's queue of launches. The device is kept busy until the host has
 /// handed a batch over, so that short kernels are not timed by their launches (as nvbench's blocking kernel does).
-/// Where the host cannot get ahead, the result's note says so (host_bound_note). `kernels`: of one launch.
+/// If the host cannot get ahead, the result's note says so (host_bound_note). `kernels`: of one launch.
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule,
                     Seconds least_batch = Seconds(2e-3), int kernels = 1);
 

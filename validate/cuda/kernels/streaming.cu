@@ -51,7 +51,7 @@ __global__ void streaming_kernel(StreamingOperands operands, StreamingWords word
 }  // namespace
 
 void stream_words(const StreamingOperands& operands, const StreamingWords& words, bool gathered, cudaStream_t stream) {
-  constexpr std::int64_t most_of_a_thread = 8;  // where one side is far shorter, threads of the longer one
+  constexpr std::int64_t most_of_a_thread = 8;  // if one side is far shorter, threads of the longer one
   const std::int64_t read = words.first + words.rest;
   const std::int64_t less = std::min(read, words.written), more = std::max(read, words.written);
   const std::int64_t units = less > 0 && more <= most_of_a_thread * less ? less : more;

@@ -1,4 +1,4 @@
-// What an attention operator is asked to do.
+// Shape of an attention operator.
 #pragma once
 
 #include <cstdint>

@@ -113,7 +113,7 @@ struct PlannedGraph {
   std::vector<GraphPlan> plans;
 };
 
-/// What `make` makes of an empty one, once on each device for a name: cuDNN compiles a kernel for each plan, which
+/// The graph that `make` builds, once on each device for a name: cuDNN compiles a kernel for each plan, which
 /// takes longer than measuring it, and the layers of a network are of one shape.
 template <typename Tensors, typename Make>
 std::shared_ptr<PlannedGraph<Tensors>> planned(const std::string& name, const Make& make) {

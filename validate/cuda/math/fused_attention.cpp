@@ -90,7 +90,7 @@ class FusedAttention final : public OperatorRunner {
     std::map<std::int64_t, void*> all = {{ids.scale, &scale_}, {ids.one, &one_}, {ids.lowest, &lowest_}};
     const OperandSet& set = operands(turn);
     for (std::size_t i = 0; i < set.size(); ++i) all[in_order[i]] = set[i];
-    all.erase(0);  // what the graph does not have
+    all.erase(0);  // not in the graph
     return all;
   }
 

@@ -47,7 +47,7 @@ struct StoredMatrix {
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(batch * stride()) * size_of(format); }
 };
 
-/// What PyTorch and others give on Hopper; less for older GPUs changes little (cuBLAS documentation,
+/// Workspace of PyTorch and others on Hopper; less for older GPUs changes little (cuBLAS documentation,
 /// cublasSetWorkspace).
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
@@ -95,7 +95,7 @@ void set(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t attribute,
   GPU_CHECK(cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof(value)));
 }
 
-/// What cuBLASLt says of the algorithm that it chose; 0 for what it does not say.
+/// cuBLASLt's attribute of the chosen algorithm; 0 if unknown.
 std::uint32_t chosen(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
   std::uint32_t value = 0;
   std::size_t written = 0;

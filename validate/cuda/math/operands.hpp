@@ -1,4 +1,4 @@
-// Where operators take their operands from.
+// Memory of operands.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace foretrain::gpu {
 
-/// What operators do with an operand.
+/// Uses of an operand.
 enum class Use {
   read,     ///< random numbers of [-1, 1], which nothing writes
-  handed,   ///< what the operator before wrote first, where that is large enough; else as `read`
+  handed,   ///< first the previous operator's output, if that is large enough; else as `read`
   written,  ///< a result, which nothing reads
   kept      ///< contents that matter from launch to launch (sums, probabilities): no other operator's
 };

@@ -12,7 +12,7 @@
 
 namespace foretrain::gpu {
 
-/// What a runner needs beside its specification.
+/// Context of a runner beside its specification.
 struct RunnerSetting {
   OperandPool& memory;
   /// Sets of operands; 0: as many as it takes to find none of them in the L2, as far as half of the free memory
@@ -37,7 +37,7 @@ class OperatorRunner {
   virtual void launch(cudaStream_t stream, int turn) = 0;
   /// Kernels that one launch puts on the stream, as far as is known (a library may use more).
   [[nodiscard]] virtual int kernels() const { return 1; }
-  /// What was chosen for it ("algorithm", "tile", "workspace", …), for a record's parameters.
+  /// Chosen implementation ("algorithm", "tile", "workspace", …), for a record's parameters.
   [[nodiscard]] virtual std::map<std::string, std::string> parameters() const { return {}; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   /// Sets of operands that turns cycle through.

@@ -1,4 +1,4 @@
-// What one operator is, as a scenario states it: the kind and keys of `workload.operator`, as texts. Without CUDA, so
+// Specification of one operator, as in a scenario: the kind and keys of `workload.operator`, as texts. Without CUDA, so
 // that designs of measurements are tested where there is no GPU.
 #pragma once
 

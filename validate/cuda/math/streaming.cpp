@@ -14,7 +14,7 @@ class StreamingRunner final : public OperatorRunner {
  public:
   StreamingRunner(const OperatorSpec& spec, const RunnerSetting& setting) : traffic_(traffic_of(spec)) {
     const std::int64_t read = traffic_.read / word_bytes, written = traffic_.written / word_bytes;
-    // What the operator before wrote comes first: one tensor of an elementwise operator, all of a reduction's.
+    // Output of the operator before comes first: one tensor of an elementwise operator, all of a reduction's.
     const bool one_of_several = traffic_.pattern == "elementwise" && written > 0 && written < read;
     const std::int64_t first = one_of_several ? written : read;
     words_ = {first, read - first, written};

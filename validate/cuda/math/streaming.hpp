@@ -16,7 +16,7 @@ struct StreamingOperands {
 };
 
 /// Reads and writes these words; `gathered`, as an embedding reads its table: in rows of one kilobyte from anywhere.
-/// Where all that is read is finite, so is what is written, in fp32, fp16 and bf16.
+/// Finite inputs give finite outputs, in fp32, fp16 and bf16.
 void stream_words(const StreamingOperands& operands, const StreamingWords& words, bool gathered, cudaStream_t stream);
 
 }  // namespace foretrain::gpu

@@ -57,7 +57,7 @@ void time_pieces(Replayer& replayer, int repetitions, replay::Result& result) {
   for (const auto& [piece, values] : times) result.work.push_back({piece.first, piece.second, median(values)});
 }
 
-/// What ran in the place of what the graph states, beside its times.
+/// Notes work that replaced the graph's, beside its times.
 void note_what_ran(const replay::Graph& graph, replay::Result& result) {
   std::set<std::string> others;
   for (replay::WorkTime& time : result.work) {

@@ -17,7 +17,7 @@
 
 namespace foretrain::gpu {
 
-/// What one step with events between its tasks found.
+/// Times of one step with events between its tasks.
 struct Moments {
   std::map<int, std::pair<double, double>> tasks;                     ///< start and end
   std::map<int, double> host;                                         ///< the host thread's time for it
@@ -42,7 +42,7 @@ class EventLine {
 
 class Replayer final : public replay::Backend {
  public:
-  /// What is timed: the step, with events between its tasks, or between the pieces of their work as well.
+  /// Granularity of timing: the step, with events between its tasks, or between the pieces of their work as well.
   enum class Detail { step, tasks, work };
   using Operation = replay::Operation;
 
@@ -167,7 +167,7 @@ class Replayer final : public replay::Backend {
     return {block_of(task).work[index], stated.block, index, stated.resource, pace_};
   }
 
-  /// What the host thread has to do: launches and events are real, and what it waits for has happened.
+  /// Runs the host thread's work: launches and events are real, and awaited events have happened.
   void do_on_host(const Work& work) {
     const auto* host = std::get_if<HostWork>(&work);
     if (host == nullptr) return;

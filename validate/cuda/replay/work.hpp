@@ -1,4 +1,4 @@
-// What does the blocks of a graph, made ready before the time is taken: runners with their operands, buffers of copies,
+// Executors of a graph's blocks, made ready before timing: runners with their operands, buffers of copies,
 // synchronisation.
 #pragma once
 
@@ -48,7 +48,7 @@ struct Piece {
   LaunchPace& pace;  ///< of the host thread that launches it
 };
 
-/// What does the pieces of one kind of work on devices; each kind in a file of its own, NAME_work.cpp.
+/// Executes the pieces of one kind of work on devices; each kind in a file of its own, NAME_work.cpp.
 class Doer {
  public:
   virtual ~Doer() = default;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t mib = 1024 * 1024;
 constexpr std::size_t gib = 1024 * mib;
 
-/// What the host can spare for a buffer: a quarter of what is available.
+/// Host memory for a buffer: a quarter of the available memory.
 std::size_t host_room() {
   std::ifstream in("/proc/meminfo");
   for (std::string word; in >> word;) {
@@ -126,7 +126,7 @@ class CopySuite {
     });
   }
 
-  /// What takes the host so many seconds, by size.
+  /// Times an operation of the host, by size.
   template <typename Once>
   void timed(const char* what, std::size_t least, Fields fields, const Once& once) {
     for (std::size_t bytes = least; bytes <= std::min(most_, gib); bytes *= 4) {

@@ -104,7 +104,7 @@ void linear(Design& design, std::int64_t tokens, std::int64_t outputs, std::int6
   design.spread(weight_gradient(tokens, outputs, inputs), family);
 }
 
-/// What --quick measures beside every twelfth of the shapes in bf16: squares and two other products in each precision.
+/// Points of --quick beside every twelfth of the shapes in bf16: squares and two other products in each precision.
 void quick_points(Design& design) {
   for (const char* precision : {"bf16", "fp16", "tf32", "fp32", "fp8"}) {
     for (const std::int64_t side : {512, 1024, 2048, 4096, 8192}) {
@@ -119,7 +119,7 @@ void quick_points(Design& design) {
   }
 }
 
-/// What power limits: from these times come the energies of an operation.
+/// Power-limited points: their times give the energies of an operation.
 void sustained(Design& design) {
   for (const char* precision : {"bf16", "fp16", "tf32", "fp32", "fp8"}) {
     const std::int64_t side = precision == std::string("fp32") ? 4096 : 8192;

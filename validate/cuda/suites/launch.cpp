@@ -1,4 +1,4 @@
-// What it costs to have a GPU do something. Parameter `what` names the quantity:
+// Launch overheads of a GPU. Parameter `what` names the quantity:
 //   kernel_round_trip      host: launch an empty kernel and wait for it
 //   kernel_back_to_back    stream: one empty kernel of many in a row
 //   graph_call, graph_run  host, stream: launching, and running, a graph of `nodes` empty kernels in a chain

@@ -55,7 +55,7 @@ void measure_operators(SuiteRun& run, const std::vector<OperatorPoint>& points) 
       run.begin_timing();
       const Launch launch = [&](cudaStream_t on, int turn) { runner->launch(on, turn); };
       if (point.sustained) return time_sustained(stream, launch, Seconds(run.quick() ? 0.8 : 2.5), runner->kernels());
-      // Where all that there is lies in the L2, also as a step finds it: with nothing there. Only where the model
+      // If all operands fit in the L2, also with an empty L2, as in a step. Only if the model
       // knows.
       if (record.parameters["cache"] == "warm" && is_streaming(point.spec)) {
         record.parameters["flushed_s"] = json_number(time_flushed(stream, launch).value());

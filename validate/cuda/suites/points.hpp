@@ -1,4 +1,4 @@
-// How points of suites are named.
+// Names of suites' points.
 #pragma once
 
 #include <string>
