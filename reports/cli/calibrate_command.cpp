@@ -58,9 +58,9 @@ bool measure(const CalibrateCommand& command, const std::vector<std::string>& su
   const int status = run_gpu_program(arguments);
   if (status == 2) throw UsageError("foretrain-gpu could not measure (see its message above)");
   if (status == interrupted_status) {
-    warn(fmt::format("interrupted; {} holds what was measured until now, and running again measures the rest", folder));
+    warn(fmt::format("interrupted; {} holds the measurements so far, and the same command measures the rest", folder));
   } else if (status != 0) {
-    warn(fmt::format("not everything could be measured: {} says what; the fit goes on with the rest", folder));
+    warn(fmt::format("some measurements failed, see {}; the fit uses the rest", folder));
   }
   return status == 0;
 }
@@ -193,10 +193,8 @@ std::string fitted_note(const Cpu& cpu) {
          "\n";
 }
 
-/// The description's caches matter to these.
 bool of_processor(std::string_view part) { return part == "memory"; }
 
-/// The reason if no row has a sample.
 std::optional<std::string> nothing_measured(const CalibrationReport& report) {
   std::string why;
   for (const BenchmarkRow& row : report.rows) {

@@ -39,7 +39,6 @@ std::vector<std::string> values_of(const CLI::Option& option, std::string_view b
   return type.find('|') == std::string::npos ? std::vector<std::string>() : split(type, '|');
 }
 
-/// Possible arguments of a command, except files.
 std::vector<std::string> arguments_of(const CLI::App& command) {
   const std::string& name = command.get_name();
   const std::string above = command.get_parent() == nullptr ? "" : command.get_parent()->get_name();

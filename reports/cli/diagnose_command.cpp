@@ -47,7 +47,6 @@ Seconds parsed_time(const std::string& text) {
   throw UsageError(fmt::format("--measured {}: not above zero; the time of a step, such as '2.1 s'", text));
 }
 
-/// A log's step and how it varies.
 StepEvidence evidence_of(const LoggedRun& log, const Scenario& scenario, Fidelity fidelity) {
   const double tenth = log.slowest_tenth / log.median;
   StepEvidence evidence{step_of_log(log, scenario, fidelity)};

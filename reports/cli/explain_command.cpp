@@ -10,7 +10,6 @@ namespace foretrain {
 
 namespace {
 
-/// Predicts what can be.
 std::vector<WhatIf> answers_of(std::vector<WhatIf> questions, const PlotOptions& options, Fidelity fidelity) {
   const std::vector<Outcome> outcomes =
       predict_with_progress(questions.size(), options.jobs, [&](std::size_t i) -> Result {

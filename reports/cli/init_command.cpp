@@ -98,7 +98,6 @@ std::string found_lines(const FoundValues& found, const keys::Mapping& mapping, 
   return text;
 }
 
-/// The file without its title.
 std::string scenario_text(const InitOptions& options, const MachineCount& machines, const FoundValues& found) {
   std::string text = cluster_lines(options, machines) + "workload:\n  train:\n" +
                      commented(4, keys::train, "model", model_text(options)) + batch_lines(options, machines) +
@@ -165,7 +164,7 @@ std::string initial_scenario(const InitOptions& options) {
   const std::string least =
       stated || machines.nodes == 1
           ? ""
-          : fmt::format("# {} machines are the least whose memory some plan fits.\n", machines.nodes);
+          : fmt::format("# {} machines: the fewest with a plan that fits in memory.\n", machines.nodes);
   return fmt::format(
              "# {}: the fastest plan by estimate. Predict it with `foretrain predict FILE`; `foretrain help KEY`\n"
              "# explains a key, `foretrain keys` lists all, `foretrain plan FILE` compares plans.\n{}",

@@ -69,7 +69,6 @@ ExitStatus run(const KeysOptions& options) {
   return ExitStatus::success;
 }
 
-/// Overview of `help`.
 std::string overview() {
   TextTable ways("ll");
   ways.add_row({"foretrain help plan.tensor", "a key by its path"});

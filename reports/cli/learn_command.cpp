@@ -133,7 +133,6 @@ Case row_of_log(const std::string& file, const LearnOptions& options, std::vecto
 using LeftOut = std::vector<std::pair<std::string, std::string>>;
 constexpr std::size_t most_told = 10;
 
-/// Says so of the first ones.
 void leave_out(std::string name, const ScenarioError& error, LeftOut& failed) {
   if (failed.size() < most_told) warn(fmt::format("{} is left out: {}", name, error.what()));
   failed.emplace_back(std::move(name), error.what());
@@ -281,7 +280,6 @@ ExitStatus run(const LearnOptions& options) {
   return run_next(next);
 }
 
-/// --next and what goes with it.
 void add_next(CLI::App& command, CLI::Option& output, NextOptions& options) {
   CLI::Option* next = add_text(command, "--next", options.stack, "PROFILE.yaml",
                                "name the runs to measure next, before you choose a plan with this profile")

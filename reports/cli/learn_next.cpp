@@ -128,12 +128,10 @@ std::vector<Candidate> plans_of(const NextOptions& options, const RunTasks& run_
   return candidates;
 }
 
-/// Uncertain settings of a profile and its machines.
 class Unknowns {
  public:
   explicit Unknowns(std::vector<LikelySetting> settings) : settings_(std::move(settings)) {}
 
-  /// In the same order for all scenarios.
   [[nodiscard]] std::vector<UncertainResource> of(const Scenario& scenario) const {
     std::vector<UncertainResource> all;
     for (const LikelySetting& setting : settings_) all.push_back(unknown_of(scenario, setting));

@@ -182,7 +182,6 @@ StepTimeOf step_time_by(Fidelity fidelity) {
   return [fidelity](const Scenario& scenario) { return predict(scenario, fidelity, Detail::numbers).time(); };
 }
 
-/// Found by estimate, and predicted as asked for.
 std::size_t finalists_by(Fidelity fidelity) { return fidelity == Fidelity::estimate ? 1 : 20; }
 
 }  // namespace

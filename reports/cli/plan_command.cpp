@@ -53,7 +53,6 @@ std::vector<std::string> all_overrides(const PlanOptions& options, const std::ve
   return overrides;
 }
 
-/// Of plans of one training: what is searched, and where.
 struct Searched {
   std::vector<Hardware> hardware;
   std::vector<PlanSpace> spaces;
@@ -194,7 +193,6 @@ Searched without_limits(Searched searched, bool by_excess) {
   return searched;
 }
 
-/// On one kind of machines alone.
 Searched only_on(const std::string& name, const Searched& searched) {
   Searched only;
   for (std::size_t i = 0; i < searched.spaces.size(); ++i) {

@@ -43,7 +43,6 @@ std::vector<std::int64_t> lengths_of(const PlotOptions& options, std::int64_t to
   return lengths;
 }
 
-/// Both passes, of training.
 Seconds time_of(Attention shape, Precision precision, const Scenario& scenario) {
   Seconds time;
   for (const bool backward : {false, true}) {

@@ -31,7 +31,6 @@ std::string curve_of(const Case& row, const std::vector<std::string>& columns) {
   return name;
 }
 
-/// Of a step, or of an operator or a collective.
 std::optional<Seconds> measured_step(const Case& row) {
   const auto found = std::ranges::find_if(row.measured, [](const Measurement& one) {
     return one.quantity == MeasuredQuantity::step_time || one.quantity == MeasuredQuantity::time;

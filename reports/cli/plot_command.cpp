@@ -37,7 +37,6 @@ constexpr PlotKind plot_kinds[] = {
     {"goodput", "goodput over the checkpoint interval", "FILE", "scenarios with cluster.failures", "many fidelity set",
      plot_goodput}};
 
-/// The figure as the command line wants it.
 void dress(Figure& figure, const PlotOptions& options) {
   name_series(figure, options.labels);
   figure.width_cm = options.width_cm;

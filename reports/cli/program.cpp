@@ -94,7 +94,6 @@ ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
   return ExitStatus::success;
 }
 
-/// Prints completions for the shell.
 ExitStatus complete(const CLI::App& app, int argc, char** argv) {
   const int first = argc > 2 && argv[2] == std::string_view("--") ? 3 : 2;
   for (const std::string& word : completions(app, {argv + first, argv + argc})) print(word + "\n");

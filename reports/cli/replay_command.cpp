@@ -128,7 +128,6 @@ constexpr const char* own_executor = "own";
 /// Messages from here on count for the bar: below, the latency of a busy kernel is all there is.
 constexpr Bytes smallest_counted(1e6);
 
-/// Scenarios are called after their files, and cases after themselves.
 std::vector<ReplayJob> named_scenarios(const ReplayCommand& command) {
   std::vector<ReplayJob> named;
   for (const std::string& file : command.files) {
@@ -204,7 +203,6 @@ HostMeasurements earlier(const std::string& path) {
       fmt::format("{}: measured on another machine ({}): choose another file", path, describe(known.machine)));
 }
 
-/// Sets the prediction of a run.
 void set_prediction(const ReplayJob& job, HostMeasurement& run) {
   run.name = job.run_name();
   run.group = job.row ? job.row->group : "";

@@ -85,7 +85,6 @@ AccuracyReport accuracy_of(const std::string& file, const PlotOptions& shared) {
   return accuracy_report(comparisons, std::move(failed), 0);
 }
 
-/// The rows of a sweep's database.
 CsvTable rows_of(const std::string& file) {
   if (!std::filesystem::exists(file)) throw UsageError(file + ": there is no such file");
   const ScratchFolder folder;

@@ -186,7 +186,6 @@ ExitStatus answer_standard_input(const ServeOptions& options) {
 
 // ---- the server
 
-/// By a process of its own.
 HttpAnswer answer_by_process(const HttpRequest& request, const ServeOptions& options) {
   std::string question;
   json::to_msgpack(request, question);
@@ -201,7 +200,6 @@ HttpAnswer answer_by_process(const HttpRequest& request, const ServeOptions& opt
   return complaint(503, fmt::format("no answer within {} s", limit.count()), less_work);
 }
 
-/// When there is a place for its process.
 HttpAnswer ask_process(const HttpRequest& request, const ServeOptions& options, std::counting_semaphore<>& places) {
   if (!places.try_acquire_for(time_limit(options.limit))) {
     return complaint(503, "there are too many questions before this one; ask again in a while");

@@ -90,7 +90,6 @@ std::string store_file(const SweepOptions& options, const Shard& shard) {
   return options.output.empty() || device ? "" : options.output + ".partial";
 }
 
-/// Predicts what is not there yet.
 void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shard& shard, SweepStore& store) {
   const FileView view;  // all rows are of the same files
   std::optional<MeasuredRuns> runs;
@@ -116,7 +115,6 @@ void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shar
   store.commit();
 }
 
-/// Says what has no prediction, and why.
 ExitStatus tell_failures(const SweepOptions& options, SweepStore& store) {
   const auto say = [](const std::string& text) { fmt::print(stderr, "{}\n", printable(text)); };
   const std::size_t impossible = store.count(Reply::Kind::bad_input);

@@ -56,7 +56,6 @@ std::string own_arguments() {
   return text;
 }
 
-/// The shards of this output that lie beside it.
 std::vector<std::string> shards_of(const std::string& output) {
   const fs::path folder = fs::path(output).parent_path();
   const std::string beginning = fs::path(without_extension(output)).filename().string() + ".";

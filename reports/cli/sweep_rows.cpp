@@ -73,7 +73,6 @@ SweepRows rows_of_table(const SweepInput& input) {
   return rows;
 }
 
-/// Hash of all inputs of a sweep.
 class Fingerprint {
  public:
   void add(std::string_view piece) {

@@ -72,7 +72,6 @@ void bind_cell(SQLite::Statement& statement, int place, CellKind kind, std::stri
   statement.bind(place, number);
 }
 
-/// Hours of work are not lost by a slip.
 [[noreturn]] void refuse_other(const std::string& file, std::size_t rows) {
   throw UsageError(
       fmt::format("{0}: holds {1} rows of another sweep (other inputs, options, or another version of the program); "

@@ -98,7 +98,6 @@ AccuracyReport report_on(const std::vector<Case>& cases, std::vector<Outcome> ou
   return report;
 }
 
-/// Says which groups miss their bar.
 bool meets_bars(const AccuracyReport& report, const std::vector<Bar>& bars) {
   bool meets = true;
   for (const Bar& bar : bars) {

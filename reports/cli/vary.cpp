@@ -121,7 +121,6 @@ std::string value_words(const std::string& key, const std::string& value) {
   return bare ? fmt::format("{}: {}", keys::title_of(key), value) : spoken(value);
 }
 
-/// One after the other, each once.
 void add_new(std::vector<std::string>& names, const std::string& name) {
   if (std::ranges::find(names, name) == names.end()) names.push_back(name);
 }

@@ -90,7 +90,6 @@ class Worker {
   }
 
   [[nodiscard]] int socket() const { return socket_.number(); }
-  /// Runs with tasks without a reply.
   [[nodiscard]] std::deque<Run>& runs() { return runs_; }
   [[nodiscard]] std::size_t tasks_left() const { return tasks_left_; }
   /// Whether it runs out of work before its replies are read again, if these take as long as the last ones.
@@ -152,7 +151,6 @@ class Runs {
     const std::size_t first = std::exchange(left_.next, left_.next + length);
     return {first, left_.next};
   }
-  /// Takes back the tasks of a dead worker.
   void put_back(const Run& run) {
     if (run.next < run.end) again_.push_back(run);
   }

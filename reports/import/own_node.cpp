@@ -108,8 +108,8 @@ class OwnNodeMaker {
   void check() const {
     if (asked_.gpus < 1) {
       throw UsageError(
-          fmt::format("--gpu {}: how many has the machine? --gpus N; what else is not said is assumed, and "
-                      "every prediction says so: --sockets N, --switches N (of PCIe), --links "
+          fmt::format("--gpu {}: how many has the machine? --gpus N; other missing values are assumed, and "
+                      "predictions list them: --sockets N, --switches N (of PCIe), --links "
                       "nvswitch|nvlink-mesh|nvlink-bridge|pcie, --nics N --nic-bandwidth '100 Gbit/s', or "
                       "--like NAME of `foretrain hardware list`",
                       gpu_));

@@ -1,4 +1,3 @@
-// Help and completion of the program.
 #include <sstream>
 
 #include "model/base/files.hpp"

@@ -39,7 +39,7 @@ TEST_CASE("A model begins on the least machines that hold it, and what is too fe
   // Llama 3 70B, 70.6 billion parameters of 14 bytes (bf16, its gradients, fp32 states) and more, are 988 GB: more than
   // one machine of 640 GB holds. Two hold them with what a sample needs.
   check_has(output_of({"init", "--model", "llama3-70b"}),
-            {"# 2 machines are the least whose memory some plan fits.", "  nodes: 2 "});
+            {"# 2 machines: the fewest with a plan that fits in memory.", "  nodes: 2 "});
   const FilterResult few = run_program({"init", "--model", "llama3-70b", "--gpus", "4"});
   CHECK(few.status == 2);
   CHECK(few.output.empty());

@@ -1,4 +1,3 @@
-// Objectives and options of plan searches.
 #include "reports/cli/plan_options.hpp"
 
 #include "model/scenario/load/load.hpp"

@@ -41,7 +41,6 @@ void fill(SweepStore& store) {
   store.add(3, {"d", "2 MB"}, answer("2"));
 }
 
-/// The case of each row that is written.
 std::string cases_of(const Selection& selection) {
   const TemporaryFolder folder;
   SweepStore store("", {1, 4}, two_columns);

@@ -10,7 +10,6 @@ namespace foretrain::test {
 
 namespace {
 
-/// Column of a table by its name.
 std::vector<std::string> column(const CsvTable& table, const std::string& name) {
   std::vector<std::string> cells;
   for (std::size_t i = 0; i < table.header.size(); ++i) {
@@ -33,7 +32,6 @@ FilterResult sweep_to(const std::string& output, const std::vector<std::string>&
   return run_program(with(with(six_rings, {output}), more));
 }
 
-/// The table of a sweep that succeeds.
 CsvTable swept(const std::string& output, const std::vector<std::string>& more = {}) {
   const FilterResult result = sweep_to(output, more);
   INFO(result.errors);

@@ -39,7 +39,6 @@ std::string overrides_of(const Case& row) {
   return text;
 }
 
-/// The cells of these columns, row by row.
 std::vector<std::vector<std::string>> cells_of(const std::string& path, const std::vector<std::string>& columns) {
   const CsvTable table = parse_csv(read_text_file(path), path);
   std::vector<std::vector<std::string>> rows;

@@ -118,7 +118,6 @@ TEST_CASE("There are colours on a terminal, and never where NO_COLOR or a dumb t
   CHECK_FALSE(coloured(run_program(page).output));
   // Uncoloured, the terminal of 80 columns shows what a file gets.
   CHECK(at_terminal(page, 80, {"LANG=C.UTF-8", "NO_COLOR=1"}).screen == run_program(page).output);
-  // Output for programs has none.
   CHECK_FALSE(coloured(at_terminal({"predict", step, "--json"}, 80, {"LANG=C.UTF-8", "TERM=xterm"}).screen));
 }
 
