@@ -192,7 +192,7 @@ def with_outputs(program, page):
 def pages_of(program):
     yield DOCS / "commands.md", commands_page(program)
     yield DOCS / "gallery.md", gallery_page(program)
-    for path in sorted(DOCS.rglob("*.md")):
+    for path in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]:
         page = path.read_text(encoding="utf-8")
         if "```console" in page:
             yield path, with_outputs(program, page)

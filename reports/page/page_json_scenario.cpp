@@ -23,8 +23,7 @@ Figure scaling_figure(const ScalingPart& scaling) {
   const ScalingChart& chart = scaling.chart;
   CurveChart costs = chart.throughput(), shares = chart.efficiency();
   std::vector<CurveChart> charts = {chart.steps, costs, shares};
-  charts.front().scale =
-      time_scale(span_of(chart.steps.curves, chart.steps.curves.size()).high, "time of a step");
+  charts.front().scale = time_scale(span_of(chart.steps.curves, chart.steps.curves.size()).high, "time of a step");
   if (scaling.usd_per_gpu_hour) {
     costs.scale = {"cost of a million samples (USD)", 1.0, format_count};
     for (Curve& curve : costs.curves) {

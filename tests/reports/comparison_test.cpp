@@ -52,8 +52,10 @@ TEST_CASE("A comparison's interval takes the errors of both predictions as indep
   const Speedup speedup = speedup_of(result, reference);
   CHECK(speedup.low == Approx(2.5 * std::exp(-0.5)));
   CHECK(speedup.high == Approx(2.5 * std::exp(0.5)));
-  CHECK_THAT(comparison_text({reference, result}), Catch::Contains("2.5 times as fast as [1] (90 % interval 1.52–4.12)"));
-  CHECK_THAT(comparison_text({result, reference}), Catch::Contains("2.5 times as slow as [1] (90 % interval 1.52–4.12)"));
+  CHECK_THAT(comparison_text({reference, result}),
+             Catch::Contains("2.5 times as fast as [1] (90 % interval 1.52–4.12)"));
+  CHECK_THAT(comparison_text({result, reference}),
+             Catch::Contains("2.5 times as slow as [1] (90 % interval 1.52–4.12)"));
   // A reference that may be late, but not early, makes the speedup greater alone: 0.3 down, 0.5 up.
   reference.uncertainty_low = Seconds(80.0);
   const Speedup uneven = speedup_of(result, reference);

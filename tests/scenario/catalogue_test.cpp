@@ -138,8 +138,10 @@ TEST_CASE("Short names stand for what the catalogue has") {
   CHECK(file(Catalogue::gpu, "h100") == "h100-sxm-80gb");
   CHECK(file(Catalogue::model, "llama3.1-70b") == "llama3-70b");
   const YamlNode& aliases = cached_yaml_file((data_directory() / "aliases.yaml").string());
-  const std::pair<const char*, Catalogue> sections[] = {
-      {"node", Catalogue::node}, {"GPU", Catalogue::gpu}, {"model", Catalogue::model}, {"framework", Catalogue::trainer}};
+  const std::pair<const char*, Catalogue> sections[] = {{"node", Catalogue::node},
+                                                        {"GPU", Catalogue::gpu},
+                                                        {"model", Catalogue::model},
+                                                        {"framework", Catalogue::trainer}};
   REQUIRE(aliases.entries.size() == std::size(sections));
   for (const auto& [word, section] : sections) {
     for (const YamlEntry& entry : aliases.find(word)->value.entries) {
