@@ -153,7 +153,8 @@ void put_megatron_arguments(Outgoing& out) {
   if (out.plan().context > 1) out.put_rows("megatron_context");
   if (out.train().recompute == Recompute::full && out.stated("workload.train.recompute")) {
     const RecomputedLayers& some = out.train().recompute_layers;
-    const bool by_stage = some.of > 0 && some.of * out.plan().pipeline * out.plan().interleave == model.layers;
+    const bool by_stage =
+        some.of > 0 && std::int64_t{some.of} * out.plan().pipeline * out.plan().interleave == model.layers;
     out.put("--recompute-method", by_stage ? "block" : "uniform");
     out.put("--recompute-num-layers", by_stage ? std::to_string(some.layers) : "1");
   }

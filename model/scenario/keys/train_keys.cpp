@@ -27,15 +27,14 @@ void parse_loss(TrainerCode& code, std::string_view text) {
 
 /// "2 of 8", or "all".
 void parse_recomputed(TrainWorkload& train, std::string_view text) {
-  const std::size_t of = std::min(text.find(" of "), text.size());
-  RecomputedLayers some;
-  if (text != "all") {
-    if (of == text.size()) throw UnitError(fmt::format("\"{}\"", text), "n of m layers, such as 2 of 8, or all");
-    some = {static_cast<int>(parse_number(text.substr(0, of))), static_cast<int>(parse_number(text.substr(of + 4)))};
-    const bool fits = some.layers >= 0 && some.of >= 1 && some.layers <= some.of;
-    if (!fits) throw UnitError(fmt::format("{} of {} layers", some.layers, some.of), "as many as there are at most");
-  }
-  train.recompute_layers = some;
+  constexpr std::int64_t most = 100'000;
+  train.recompute_layers = {};
+  if (text == "all") return;
+  const std::size_t of = text.find(" of ");
+  if (of == std::string_view::npos)
+    throw UnitError(fmt::format("\"{}\"", text), "n of m layers, such as 2 of 8, or all");
+  const std::int64_t all = parse_integer(text.substr(of + 4), 1, most);
+  train.recompute_layers = {static_cast<int>(parse_integer(text.substr(0, of), 0, all)), static_cast<int>(all)};
 }
 
 template <auto pointer>

@@ -80,12 +80,12 @@ void check_batch(const Scenario& scenario, const TrainWorkload& train) {
 void check_chunks(const Scenario& scenario) {
   using enum PipelineSchedule;
   const Plan& plan = scenario.plan;
-  const bool several = plan.interleave > 1;
+  const bool several = plan.interleave > 1, v_shaped = plan.schedule == v_half || plan.schedule == v_min;
   const bool suits = plan.schedule == interleaved   ? several
                      : plan.schedule == zero_bubble ? plan.interleave <= 2
-                     : plan.schedule > dualpipe     ? plan.interleave == 2
+                     : v_shaped                     ? plan.interleave == 2
                                                     : !several;
-  const char* expected = plan.schedule > dualpipe       ? "interleave: 2"
+  const char* expected = v_shaped                       ? "interleave: 2"
                          : plan.schedule == zero_bubble ? "interleave: 1 or 2, or schedule: interleaved"
                          : plan.schedule == dualpipe    ? "interleave: 1: each stage holds two chunks by itself"
                          : several                      ? "interleaved, or interleave: 1"
@@ -94,15 +94,19 @@ void check_chunks(const Scenario& scenario) {
           expected);
 }
 
+void check_optimizer(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  fail_if(scenario,
+          train.optimizer == Optimizer::muon && (plan.zero > 1 || plan.offload.optimizer || servers_update(plan)),
+          "workload.train.optimizer", "muon, which needs whole matrices on a GPU",
+          "plan.zero: 0 or 1, nothing offloaded and no servers; or adamw");
+}
+
 void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   fail_if(scenario, plan.interleave > 1 && plan.pipeline == 1, "plan.interleave",
           "{} chunks per stage without a pipeline", "pipeline: 2 or more, or interleave: 1", plan.interleave);
   check_chunks(scenario);
-  fail_if(scenario,
-          train.optimizer == Optimizer::muon && (plan.zero > 1 || plan.offload.optimizer || servers_update(plan)),
-          "workload.train.optimizer", "muon, which needs whole matrices on a GPU",
-          "plan.zero: 0 or 1, nothing offloaded and no servers; or adamw");
   if (!splits_backward(plan.schedule)) return;
   fail_if(scenario, plan.pipeline == 1, "plan.schedule", "{} without a pipeline",
           "pipeline: 2 or more, or leave the key out", name(plan.schedule));
@@ -294,6 +298,7 @@ void check_scenario(const Scenario& scenario) {
   check_gpu_count(scenario);
   check_batch(scenario, *train);
   check_pipeline(scenario, *train);
+  check_optimizer(scenario, *train);
   check_shard(scenario);
   fail_if(scenario, scenario.plan.tensor_overlap && train->parts.lora, "plan.tensor_overlap",
           "adapters beside the products that collectives would be chunked behind", "false, or no lora");
