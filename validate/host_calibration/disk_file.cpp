@@ -94,7 +94,7 @@ BytesPerSecond measure_access(const DiskFile& file, const DiskPattern& pattern, 
     const HostMemory buffer = host_memory(block, false);  // direct requests need whole pages
     std::fill_n(buffer.get(), block, static_cast<std::byte>(thread + 1));
     std::uint64_t state = thread + 1;
-    for (std::size_t i = 0; error == 0 && now() < end && !(once && i == part); ++i) {
+    for (std::size_t i = 0; error == 0 && (i == 0 || now() < end) && !(once && i == part); ++i) {
       const std::size_t place = random ? split_mix(state) % blocks : (thread * part + i % part) % blocks;
       const auto offset = static_cast<off_t>(place * block);
       const int to = pattern.direct ? file.raw() : file.cached();
