@@ -70,10 +70,9 @@ Gpu with_rotating_operands(const Operator& op, Gpu gpu, const Calibration& calib
 
 std::vector<OperatorCost> burst_costs(const std::vector<Operator>& ops, const Gpu& gpu,
                                       const Calibration& calibration) {
-  const Gpu settled = with_rotating_operands(ops.back(), gpu, calibration);
-  Gpu boosted = settled;
+  Gpu boosted = gpu;
   boosted.board_power_watts *= calibration.power.burst_power;
-  std::vector<OperatorCost> costs = costs_on(settled, ops, calibration);
+  std::vector<OperatorCost> costs = costs_on(gpu, ops, calibration);
   const Seconds slow = total(costs), fast = total(costs_on(boosted, ops, calibration));
   // Executions that count and come before the board's power is held to its limit.
   const double early = std::clamp(calibration.power.settle_ms * 1e-3 / fast.value() - warm_up, 0.0, counted);
@@ -90,7 +89,8 @@ std::vector<OperatorCost> costs_alone(const OperatorWorkload& workload, const Gp
   auto* streaming = std::get_if<Streaming>(&ops.back().work);
   if (streaming != nullptr) streaming->repeated = true;
   const bool burst = workload.conditions.clock == Clock::boost && !gpu.processor;
-  std::vector<OperatorCost> costs = burst ? burst_costs(ops, gpu, calibration) : costs_on(gpu, ops, calibration);
+  const Gpu seen = with_rotating_operands(ops.back(), gpu, calibration);
+  std::vector<OperatorCost> costs = burst ? burst_costs(ops, seen, calibration) : costs_on(seen, ops, calibration);
   if (workload.conditions.launch == Launched::stream) {
     const HostConstants& host = calibration.host;
     const Seconds call((streaming != nullptr ? host.framework_call_us : host.loop_call_us) * 1e-6);
