@@ -65,6 +65,16 @@ TEST_CASE("One tile more than a wave costs a second wave, unless K is split") {
   CHECK(more < 2.0 * one);
 }
 
+TEST_CASE("In fp32 tiles of 128 x 128 are taken wherever they occupy every multiprocessor") {
+  // 11 · 11 = 121 tiles are 12.1 waves of ten: 13 instead of 12.1 waves' worth of work, 7 % more.
+  const Machine m = simple();
+  const auto compute = [&](std::int64_t side) {
+    return m.time(Matmul{.m = side, .n = side, .k = 100'000}, Precision::fp32).value() /
+           static_cast<double>(side * side);
+  };
+  CHECK(compute(11 * 128) / compute(10 * 128) == Approx(13.0 / 12.1).epsilon(0.005));
+}
+
 TEST_CASE("Few tiles and a long K: the product is split over the idle multiprocessors") {
   // One tile of 128 × 128 alone would leave 9 of 10 multiprocessors idle: 2 · 128 · 128 · 1e6 FLOP at 1 TFLOP/s = 32.8
   // ms. Split eight ways it takes an eighth of that, and some for adding up the parts.
