@@ -33,7 +33,7 @@ std::vector<const ConstantRow*> stated_rows(const Field& constants) {
 
 Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
   const MappingReader keys = stated.mapping(each);
-  return {row.name, read_constant_value(keys["value"], row), row.unit, keys["kind"].choice<ConstantKind>(),
+  return {row.name, read_constant_value(keys["value"], row), row.unit, keys["kind"].as<ConstantKind>(),
           keys["source"].text()};
 }
 
@@ -73,7 +73,7 @@ FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<
   }
   if (spread && spread->is_mapping()) {
     for (const YamlEntry& entry : spread->node().entries) {
-      result.spread[entry.key] = spread->below(entry).number();
+      result.spread[entry.key] = spread->below(entry).as<double>();
     }
   }
   return result;

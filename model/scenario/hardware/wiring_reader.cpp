@@ -102,7 +102,7 @@ void read_link(const Field& field, const std::optional<Field>& own, Node& node, 
   right.resize(pairs, right.front());
   const Field name = link["link"];
   const int type = place_of(node.link_types, name.text(), [&] { return find_link_type(name, own, log); });
-  const int count = link.int_or("count", 1, {1, 1024});
+  const int count = link.value_or("count", 1);
   for (std::size_t i = 0; i < pairs; ++i) {
     const int a = vertex_index(left[i], ends[0], node);
     const int b = vertex_index(right[i], ends[1], node);

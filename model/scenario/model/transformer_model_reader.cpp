@@ -6,7 +6,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::int64_t largest_transformer_dimension = 100'000'000;
 constexpr std::int64_t usual_classes = 1000;  // ImageNet's
 
 /// What a family means when nothing else is said. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
@@ -43,10 +42,10 @@ void read_experts(const MappingReader& model, TransformerConfig& config) {
   if (config.experts == 1) {
     model.refuse({"dense_layers", "dense_ffn_hidden"}, "the model has no experts", "experts: 8, say");
   }
-  config.dense_layers = model.integer_or("dense_layers", 0, {0, config.layers});
-  if (config.dense_layers > 0) {
-    config.dense_ffn_hidden = model["dense_ffn_hidden"].integer({1, largest_transformer_dimension});
+  if (const auto dense = model.find("dense_layers")) {
+    config.dense_layers = dense->as<std::int64_t>({.range = {0, config.layers}});
   }
+  if (config.dense_layers > 0) config.dense_ffn_hidden = model["dense_ffn_hidden"].as<std::int64_t>();
   model.fail_if(config.expert_imbalance < 1.0, "expert_imbalance", "the busiest below the mean", "1 or more");
 }
 
@@ -58,17 +57,15 @@ void read_stacks(const MappingReader& model, TransformerConfig& config) {
                "leave the key out, or family: llama");
 }
 
-constexpr IntegerRange dimension_range{1, 1'000'000};
-
 enum class KeysSeen { full, sliding, mla };
 
 void read_latent_attention(const MappingReader& model, TransformerConfig& config) {
   model.fail_if(!model.has("kv_lora_rank"), "attention_kind", "latent attention without its latent vectors",
                 "also kv_lora_rank, such as 512");
-  config.kv_lora_rank = model["kv_lora_rank"].integer(dimension_range);
-  config.q_lora_rank = model.integer_or("q_lora_rank", 0, dimension_range);
-  config.rope_head_dim = model.integer_or("rope_head_dim", 0, {0, dimension_range.maximum});
-  config.v_head_dim = model.integer_or("v_head_dim", config.head_dim, dimension_range);
+  config.kv_lora_rank = model["kv_lora_rank"].as<std::int64_t>();
+  config.q_lora_rank = model.value_or("q_lora_rank", config.q_lora_rank);
+  config.rope_head_dim = model.value_or("rope_head_dim", config.rope_head_dim);
+  config.v_head_dim = model.value_or("v_head_dim", config.head_dim);
   model.fail_if(config.kv_heads != config.heads, "kv_heads", "latent attention makes keys for every head",
                 "leave it out, or as many as heads");
 }
@@ -76,8 +73,8 @@ void read_latent_attention(const MappingReader& model, TransformerConfig& config
 void read_window(const MappingReader& model, TransformerConfig& config) {
   model.fail_if(!model.has("window"), "attention_kind", "sliding attention without a window",
                 "also window, such as 4096");
-  config.window = model["window"].integer({1, 1'000'000'000});
-  config.full_attention_every = model.integer_or("full_attention_every", 0, {1, 100'000});
+  config.window = model["window"].as<std::int64_t>();
+  config.full_attention_every = model.value_or("full_attention_every", config.full_attention_every);
 }
 
 LayerKind kind_of_letter(char letter, const Field& pattern) {
@@ -91,7 +88,7 @@ LayerKind kind_of_letter(char letter, const Field& pattern) {
 
 void read_mamba(const MappingReader& model, TransformerConfig& config) {
   MambaConfig& mamba = config.mamba;
-  mamba.heads = model["mamba_heads"].integer(dimension_range);
+  mamba.heads = model["mamba_heads"].as<std::int64_t>();
   model.fill(mamba);
   model.fail_if(mamba.selective() && (mamba.head_dim != 1 || mamba.groups != 1), "mamba_step_rank",
                 "layers of Mamba-1 have heads of one element, in one group",
@@ -106,7 +103,7 @@ void read_attention_kind(const MappingReader& model, TransformerConfig& config) 
   const KeysSeen usual = model.has("kv_lora_rank") ? KeysSeen::mla
                          : model.has("window")     ? KeysSeen::sliding
                                                    : KeysSeen::full;
-  const KeysSeen kind = model.choice_or("attention_kind", usual);
+  const KeysSeen kind = model.value_or("attention_kind", usual);
   model.fail_if(kind == KeysSeen::mla && model.has("window"), "window", "latent attention, which sees all keys",
                 "attention_kind: sliding, or leave the key out");
   // attention_kind: full leaves what a preset says of the others without effect.

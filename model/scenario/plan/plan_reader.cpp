@@ -22,14 +22,13 @@ void set_bucket(Plan& plan) {
   if (plan.zero == 3 || sync.bucket_rule.empty()) return;
   const MappingReader rule = bucket_rules().at(sync.bucket_rule).mapping(keys::bucket_rule);
   const double ranks = static_cast<double>(plan.data) * plan.context;
-  const double elements = std::max(rule.number_or("elements", 0.0), rule.number_or("elements_per_rank", 0.0) * ranks);
-  const Bytes size =
-      std::max(rule.quantity_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
+  const double elements = std::max(rule.value_or("elements", 0.0), rule.value_or("elements_per_rank", 0.0) * ranks);
+  const Bytes size = std::max(rule.value_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
   // Where nothing runs beside them, cutting gains nothing but memory.
-  const BucketsWhole whole = rule.choice_or("whole", BucketsWhole::never);
+  const BucketsWhole whole = rule.value_or("whole", BucketsWhole::never);
   const bool alone = whole == BucketsWhole::without_overlap && !sync.overlap && !divides_gradients(plan);
   sync.bucket = whole == BucketsWhole::always || alone ? Bytes::infinity() : size;
-  if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = rule.quantity_or("first_bucket", Bytes(0.0));
+  if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = rule.value_or("first_bucket", Bytes(0.0));
 }
 
 /// What `zero: { stage: 2, shard: 8, gradients: kept, by: scatter }` cannot say together.
@@ -75,7 +74,7 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
 /// Liu et al. 2025, arXiv 2504.14960). So they are where `expert_tensor: 1` says so; and unless it says something,
 /// where they are small (Megatron-Bridge, recipes of Qwen3 and DeepSeek-V3: expert_tensor_parallel_size = 1).
 void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& plan) {
-  const int stated = keys.int_or("expert_tensor", 0, {1, 1'000'000});
+  const int stated = keys.value_or("expert_tensor", 0);
   keys.fail_if(stated != 0 && stated != 1 && stated != plan.tensor, "expert_tensor",
                "experts divided among {0} of {1} tensor ranks", "1 or {1}", stated, plan.tensor);
   if (plan.tensor == 1 || plan.expert == 1) return;
@@ -96,7 +95,7 @@ void read_stage_layers(const Field& field, Plan& plan) {
   plan.balance_by_speed = field.is_scalar() && field.text() == "by_speed";
   if (plan.balance_by_speed) return;
   field.fail_if(field.is_scalar(), "no layers", "by_speed, or a list such as [20, 12]");
-  for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({0, 100'000})));
+  for (const Field& layers : field.list()) plan.stage_layers.push_back(layers.as<int>());
   field.fail_if(plan.stage_layers.size() > 2 && std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1,
                                                           0) != plan.stage_layers.end() - 1,
                 "a stage between others without a layer", "layers for all but the first and the last stage");

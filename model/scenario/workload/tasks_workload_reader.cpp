@@ -39,13 +39,12 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
 
 TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
   const MappingReader keys = field.mapping(keys::copy_task);
-  CopyWork copy{keys["from"].text(), keys["to"].text()};
+  CopyWork copy;
+  keys.fill(copy);
   check_place(copy.from, keys["from"], cluster);
   check_place(copy.to, keys["to"], cluster);
   keys.fail_if(copy.from == copy.to, "to", "from {} to {}",
                "another place; within one memory elementwise, which reads and writes", copy.from, copy.to);
-  copy.size = keys["size"].quantity<Bytes>(Zero::allowed);
-  copy.pinned = keys.flag_or("pinned", true);
   return copy;
 }
 
@@ -63,16 +62,16 @@ TaskWork read_item(const Field& field, const Cluster& cluster, const std::string
 TaskWork read_print(const Field& field, const Cluster& cluster, const std::string& on) {
   const MappingReader keys = field.mapping(keys::print);
   FetchedResult result{read_fetch(keys, cluster, on), {Action::format}};
-  result.copy.size = result.then.size = keys["size"].quantity<Bytes>(Zero::allowed);
+  result.copy.size = result.then.size = keys["size"].as<Bytes>();
   return result;
 }
 
 TaskWork read_page_lock(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
-  return HostWork{Action::page_lock, {}, field.mapping(keys::sized)["size"].quantity<Bytes>(Zero::allowed)};
+  return HostWork{Action::page_lock, {}, field.mapping(keys::sized)["size"].as<Bytes>()};
 }
 
 TaskWork read_sleep(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
-  return HostWork{Action::sleep, field.mapping(keys::pause)["time"].quantity<Seconds>(Zero::allowed)};
+  return HostWork{Action::sleep, field.mapping(keys::pause)["time"].as<Seconds>()};
 }
 
 template <bool backward>
@@ -80,14 +79,14 @@ TaskWork read_call(const Field& field, const Cluster& cluster, const std::string
   const MappingReader keys = field.mapping(keys::call);
   ModelCall call;
   call.model = read_model(keys["model"]);
-  call.batch = keys.integer_or("batch", 1, {1, 1'000'000'000});
-  call.precision = keys.choice_or("precision", Precision::fp32, training_precisions);
+  call.batch = keys.value_or("batch", call.batch);
+  call.precision = keys.value_or("precision", call.precision);
   const bool flash = cluster.node.gpu.compute_capability >= 7.5;  // as for workload.train
-  call.attention = keys.choice_or("attention", flash ? AttentionKind::flash : AttentionKind::standard);
+  call.attention = keys.value_or("attention", flash ? AttentionKind::flash : AttentionKind::standard);
   check_attention(call.model, call.attention, call.precision, cluster.node.gpu, field);
   check_precision(call.precision, call.model, cluster.node.gpu, keys.find("precision").value_or(field));
   call.backward = backward;
-  if (const auto execution = keys.find("execution")) call.execution = execution->choice<ExecutionMode>();
+  if (const auto execution = keys.find("execution")) call.execution = execution->as<ExecutionMode>();
   return call;
 }
 
@@ -163,7 +162,7 @@ class TasksReader {
   void read_loop(const Field& field, int loop) {
     if (loop >= 0) field.fail("a loop inside a loop", "one loop after the other");
     const MappingReader keys = field.mapping(keys::loop);
-    result_.loops.push_back(static_cast<int>(keys["loop"].integer({1, 10'000'000})));
+    result_.loops.push_back(keys["loop"].as<int>());
     const std::size_t before = result_.tasks.size();
     read(keys["tasks"], static_cast<int>(result_.loops.size()) - 1);
     keys.fail_if(result_.tasks.size() == before, "tasks", "no tasks", one_task);
