@@ -131,6 +131,12 @@ std::optional<Field> MappingReader::find(std::string_view key) const {
   return value;
 }
 
+std::vector<Field> MappingReader::list(std::string_view key) const {
+  const std::optional<Field> stated = find(key);
+  if (!stated) return {};
+  return stated->row_->value.all[0].shape == keys::Form::Shape::list ? stated->list() : stated->list_or_one();
+}
+
 SourcePosition MappingReader::where(std::string_view key) const {
   const YamlEntry* entry = field_.node().find(key);
   return entry != nullptr ? entry->value.where : field_.where();

@@ -126,6 +126,8 @@ class MappingReader {
   /// Throws ScenarioError when the key is missing.
   [[nodiscard]] Field operator[](std::string_view key) const;
   [[nodiscard]] std::optional<Field> find(std::string_view key) const;
+  /// The values of a list, or the one that may stand in its place; none where the key is not stated.
+  [[nodiscard]] std::vector<Field> list(std::string_view key) const;
   /// Where a key was written; where the mapping begins if it was not.
   [[nodiscard]] SourcePosition where(std::string_view key) const;
   [[nodiscard]] std::string path(std::string_view key) const;
@@ -136,6 +138,13 @@ class MappingReader {
     fill(keys::Record{&record, &keys::type_of_record<Record>});
   }
   void fill(const keys::Record& record) const;
+  /// The same of a new record.
+  template <typename Record>
+  [[nodiscard]] Record filled() const {
+    Record record;
+    fill(record);
+    return record;
+  }
 
   /// A key's value, or what holds without it.
   template <typename T>

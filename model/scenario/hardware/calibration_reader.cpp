@@ -100,8 +100,7 @@ void return_to_base(Calibration& calibration, bool same_generation) {
 }
 
 void read_measured_matmuls(const MappingReader& file, Calibration& calibration) {
-  const auto rows = file.find("measured_matmuls");
-  for (const Field& row : rows ? rows->list() : std::vector<Field>()) {
+  for (const Field& row : file.list("measured_matmuls")) {
     const MappingReader keys = row.mapping(keys::measured_matmul);
     MeasuredMatmul& measured = calibration.measured_matmuls.emplace_back();
     keys.fill(measured);

@@ -69,14 +69,6 @@ void read_caches(const Field& field, Hertz clock, MemoryHierarchy& result, Figur
   require_order(caches, result);
 }
 
-Tlb read_tlb(const Field& field, Hertz clock, FigureLog& log) {
-  const MappingReader keys = field.mapping(keys::tlb);
-  Tlb tlb;
-  keys.fill(tlb);
-  tlb.second_latency = clocked<Seconds>(keys, "second_latency", clock, log);
-  return tlb;
-}
-
 void read_memory(const Field& field, Hertz clock, MemoryHierarchy& result, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::memory);
   result.memory_latency = clocked<Seconds>(keys, "latency", clock, log);
@@ -101,7 +93,9 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
   if (!keys.has("fetch")) result.fetch = result.line;
   read_memory(keys["memory"], cpu.core_clock, result, log);
   read_caches(keys["caches"], cpu.core_clock, result, log);
-  result.tlb = read_tlb(keys["tlb"], cpu.core_clock, log);
+  const MappingReader tlb = keys["tlb"].mapping(keys::tlb);
+  tlb.fill(result.tlb);
+  result.tlb.second_latency = clocked<Seconds>(tlb, "second_latency", cpu.core_clock, log);
   log.add(keys, {"line_fill_buffers", "prefetched_lines"});
   result.vector_bytes = static_cast<int>(keys["vector"].as<Bytes>().value());
   keys.fail_if(result.vector_bytes < 8 || Bytes(result.vector_bytes) > result.line, "vector",
@@ -114,8 +108,7 @@ MatrixLibrary read_matrix_library(std::vector<Constant>& constants) {
   const Field field(hardware_table("matrix_library.yaml"), "matrix_library");
   const MappingReader keys = field.mapping(keys::matrix_library);
   FigureLog log("matrix_library", field);
-  MatrixLibrary library;
-  keys.fill(library);
+  auto library = keys.filled<MatrixLibrary>();
   log.add(keys, {"kernel_share", "tile_cycles", "call", "join", "small_product", "small_vector"});
   for (const Constant& figure : std::move(log).take()) constants.push_back(figure);
   return library;
@@ -129,10 +122,7 @@ std::vector<KnownProcessors> known_processors() {
     const MappingReader keys = Field(cached_yaml_file(entry.file.string()), "").mapping(keys::hierarchy);
     const Field bandwidth = keys["memory"].mapping(keys::memory)["socket_bandwidth"];
     result.push_back({entry.name, {}, bandwidth.as<BytesPerSecond>(), keys.value_or<std::string>("slot", "")});
-    const auto models = keys.find("models");
-    for (const Field& model : models ? models->list_or_one() : std::vector<Field>()) {
-      result.back().processors.push_back(model.text());
-    }
+    for (const Field& model : keys.list("models")) result.back().processors.push_back(model.text());
   }
   return result;
 }
@@ -167,8 +157,7 @@ std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, Figur
 /// `processor:` of a device that is one. All rates are those of one core with nothing else to do.
 Processor read_processor(const Field& field, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::processor);
-  Processor processor;
-  keys.fill(processor);
+  auto processor = keys.filled<Processor>();
   if (processor.share > 1.0) keys.fail("share", "more than the whole core", "a share above 0, up to 1");
   constexpr double most_spread = 0.2;  // of step.device_spread
   keys.fail_if(processor.spread > most_spread, "spread", "cores that differ so much are of several kinds", "0 to 0.2");
@@ -257,8 +246,7 @@ Storage read_storage(const Field& field, FigureLog& log) {
   const Field table = Field(hardware_table("storage.yaml"), "").mapping(keys::storage_file)["storage"];
   const MappingReader keys =
       Field(entry_or_changes(table.node(), field, "storage"), field.path()).mapping(keys::storage);
-  Storage storage;
-  keys.fill(storage);
+  auto storage = keys.filled<Storage>();
   storage.name = keys.value_or<std::string>("name", field.is_scalar() ? field.text() : "storage");
   const auto source = keys.find("source");
   read_kind(keys, storage, log, source ? std::optional(read_source(*source)) : std::nullopt);

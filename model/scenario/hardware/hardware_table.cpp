@@ -145,8 +145,7 @@ Recovery read_recovery(const std::optional<Field>& field, const Cluster& cluster
   FigureLog log("recovery", table);
   std::optional<MappingReader> own;
   if (field) own = field->mapping(keys::recovery);
-  Recovery recovery;
-  usual.fill(recovery);
+  auto recovery = usual.filled<Recovery>();
   if (own) own->fill(recovery);
   for (const char* key : {"heartbeat", "missed", "start", "repair"})
     log.add(own && own->has(key) ? *own : usual, {key});

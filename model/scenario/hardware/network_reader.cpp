@@ -97,8 +97,7 @@ SourcePosition position_of_path(Field field, const std::string& path) {
 /// `transport: { protocol: tcp, mtu: 1500 B, … }`.
 Transport read_transport(const Field& field, FigureLog& log) {
   const MappingReader transport = field.mapping(keys::transport);
-  Transport result;
-  transport.fill(result);
+  auto result = transport.filled<Transport>();
   const bool infiniband = result.protocol == Protocol::infiniband;
   const bool rdma = infiniband || result.protocol == Protocol::roce;
   if (!transport.has("mtu")) result.mtu = Bytes(rdma ? 4096.0 : 1500.0);
@@ -173,8 +172,7 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
 
 Fault read_fault(const Field& field) {
   const MappingReader fault = field.mapping(keys::fault);
-  Fault result;
-  fault.fill(result);
+  auto result = fault.filled<Fault>();
   fault.fail_if(result.gpu >= 0 && result.node < 0, "gpu", "the GPU of no node", "also node: NUMBER");
   if (result.gpu >= 0) {
     fault.refuse({"card", "link", "failed", "bandwidth"}, "beside a GPU",
@@ -201,8 +199,7 @@ Fault read_fault(const Field& field) {
 
 Jitter read_jitter(const Field& field) {
   const MappingReader keys = field.mapping(keys::jitter);
-  Jitter jitter;
-  keys.fill(jitter);
+  auto jitter = keys.filled<Jitter>();
   if (jitter.rack > 0.0) static_cast<void>(keys["nodes_per_rack"]);
   if (const auto throttle = keys.find("throttle")) {
     const MappingReader parts = throttle->mapping(keys::throttle);

@@ -132,9 +132,7 @@ Cluster read_cluster(const Field& field) {
   if (result.node.gpu.processor) result.nccl = no_nccl;
   if (result.node.nccl) result.nccl = *result.node.nccl;
   if (const auto nccl = cluster.find("nccl")) result.nccl = read_nccl(*nccl);
-  if (const auto faults = cluster.find("faults")) {
-    for (const Field& fault : faults->list()) result.faults.push_back(read_fault(fault));
-  }
+  for (const Field& fault : cluster.list("faults")) result.faults.push_back(read_fault(fault));
   if (const auto jitter = cluster.find("jitter")) result.jitter = read_jitter(*jitter);
   require_possible_network(result, field);
   if (const auto price = cluster.find("price")) read_price(*price, field, result);

@@ -92,18 +92,14 @@ void add_shared_experts(const YamlNode& config, const AddKey& add_key) {
   }
 }
 
-bool is_true(const YamlNode& config, std::string_view key) {
-  const auto field = field_of(config, key);
-  return field && field->as<bool>();
-}
-
 /// Older files say that all heads share one of keys and values; Falcon's state a number beside that, which counts in
 /// its second architecture alone (configuration_falcon.py).
 void add_key_heads(const YamlNode& config, const AddKey& add_key) {
-  const auto stated = field_of(config, "num_kv_heads");
-  if (stated && is_true(config, "new_decoder_architecture")) {
+  const auto stated = field_of(config, "num_kv_heads"), second = field_of(config, "new_decoder_architecture"),
+             shared = field_of(config, "multi_query");
+  if (stated && second && second->as<bool>()) {
     add_key("kv_heads", stated->text());
-  } else if (is_true(config, "multi_query")) {
+  } else if (shared && shared->as<bool>()) {
     add_key("kv_heads", "1");
   }
 }

@@ -6,8 +6,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::int64_t usual_classes = 1000;  // ImageNet's
-
 /// What a family means when nothing else is said. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
 /// MosaicML MPT-7B config (no_bias: true); llama Touvron et al. 2023 (SwiGLU, RMSNorm, no biases, output layer of its
 /// own, as in Llama 1 to 3); vit Dosovitskiy et al. 2020; t5 Raffel et al. 2019 (RMSNorm, no biases, one table of words
@@ -20,14 +18,6 @@ constexpr FamilyDefaults family_defaults[] = {
     {TransformerFamily::gpt, false, true, true},  {TransformerFamily::bert, false, true, true},
     {TransformerFamily::mpt, false, true, false}, {TransformerFamily::llama, true, false, false},
     {TransformerFamily::vit, false, false, true}, {TransformerFamily::t5, false, true, false}};
-
-/// Feed-forward width when none is given: 4·hidden; gated ones have two matrices before the activation, so Llama takes
-/// 2/3 of that, rounded up to a multiple of 256 (meta-llama/llama, model.py, FeedForward).
-std::int64_t default_ffn_hidden(std::int64_t hidden, bool gated) {
-  if (!gated) return 4 * hidden;
-  constexpr std::int64_t multiple = 256;
-  return (8 * hidden / 3 + multiple - 1) / multiple * multiple;
-}
 
 void check_heads(const MappingReader& model, const TransformerConfig& config) {
   model.fail_if(config.heads % config.kv_heads != 0, "kv_heads", "{0} heads cannot share {1} key–value heads evenly",
@@ -70,13 +60,6 @@ void read_latent_attention(const MappingReader& model, TransformerConfig& config
                 "leave it out, or as many as heads");
 }
 
-void read_window(const MappingReader& model, TransformerConfig& config) {
-  model.fail_if(!model.has("window"), "attention_kind", "sliding attention without a window",
-                "also window, such as 4096");
-  config.window = model["window"].as<std::int64_t>();
-  config.full_attention_every = model.value_or("full_attention_every", config.full_attention_every);
-}
-
 LayerKind kind_of_letter(char letter, const Field& pattern) {
   for (const auto& [known, kind] : {std::pair('M', LayerKind::mamba), std::pair('*', LayerKind::attention),
                                     std::pair('-', LayerKind::feed_forward), std::pair('E', LayerKind::experts)}) {
@@ -108,7 +91,11 @@ void read_attention_kind(const MappingReader& model, TransformerConfig& config) 
                 "attention_kind: sliding, or leave the key out");
   // attention_kind: full leaves what a preset says of the others without effect.
   if (kind == KeysSeen::mla) read_latent_attention(model, config);
-  if (kind == KeysSeen::sliding) read_window(model, config);
+  if (kind != KeysSeen::sliding) return;
+  model.fail_if(!model.has("window"), "attention_kind", "sliding attention without a window",
+                "also window, such as 4096");
+  config.window = model["window"].as<std::int64_t>();
+  config.full_attention_every = model.value_or("full_attention_every", config.full_attention_every);
 }
 
 /// `layer_pattern: M-M*-…` and the keys of Mamba-2 layers. Layers and experts must be read.
@@ -130,19 +117,22 @@ void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
 
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
   const bool vit = family == TransformerFamily::vit;
-  const bool two_stacks = family == TransformerFamily::t5;
   const MappingReader model = field.chosen(keys::model);
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;
   std::tie(config.gated_ffn, config.tied_embeddings, config.biases) =
       std::tie(defaults.gated_ffn, defaults.tied_embeddings, defaults.biases);
-  if (vit) config.classes = usual_classes;
+  if (vit) config.classes = 1000;  // ImageNet's
   model.fill(config);
   if (!model.has("kv_heads")) config.kv_heads = config.heads;
   if (!model.has("head_dim")) config.head_dim = config.hidden / config.heads;
   check_heads(model, config);
-  if (!model.has("ffn_hidden")) config.ffn_hidden = default_ffn_hidden(config.hidden, config.gated_ffn);
+  // Gated ones have two matrices before the activation, so Llama takes 2/3 of 4·hidden, rounded up to a multiple of 256
+  // (meta-llama/llama, model.py, FeedForward).
+  if (!model.has("ffn_hidden")) {
+    config.ffn_hidden = config.gated_ffn ? (8 * config.hidden / 3 + 255) / 256 * 256 : 4 * config.hidden;
+  }
   if (vit) {
     model.fail_if(config.image_size % config.patch_size != 0, "patch_size", "{} does not divide the image size {}",
                   "a divisor of image_size", config.patch_size, config.image_size);
@@ -152,7 +142,7 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   }
   model.fail_if(config.experts_per_token > config.experts, "experts_per_token",
                 "{0} experts per token, but there are {1}", "at most {1}", config.experts_per_token, config.experts);
-  if (two_stacks) read_stacks(model, config);
+  if (family == TransformerFamily::t5) read_stacks(model, config);
   read_experts(model, config);
   read_attention_kind(model, config);
   read_layer_kinds(model, config);

@@ -63,13 +63,6 @@ void check_sync(const MappingReader& keys, const Sync& sync) {
   }
 }
 
-/// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
-int replicas_left(const Plan& plan, const Cluster& cluster) {
-  const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
-  const std::int64_t gpus = worker_gpus(plan, cluster);
-  return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
-}
-
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
 /// Liu et al. 2025, arXiv 2504.14960). So they are where `expert_tensor: 1` says so; and unless it says something,
 /// where they are small (Megatron-Bridge, recipes of Qwen3 and DeepSeek-V3: expert_tensor_parallel_size = 1).
@@ -173,10 +166,10 @@ void check_training_plan(const MappingReader& keys, const TrainWorkload& train, 
   if (const auto zero = keys.find("zero"); zero && zero->is_mapping()) check_zero(zero->mapping(keys::zero), plan);
   keys.fail_if(plan.zero != 3 && keys.has("reshard_after_forward"), "reshard_after_forward",
                "zero: {} does not shard weights", "zero: 3, or leave the key out", plan.zero);
-  const auto offload = keys.find("offload");
-  for (const Field& item : offload ? offload->list_or_one() : std::vector<Field>()) {
-    item.fail_if(item.text() == "none" && offload->is_sequence() && offload->list().size() > 1,
-                 "none beside other words", "none alone, or the other words");
+  const std::vector<Field> offload = keys.list("offload");
+  for (const Field& item : offload) {
+    item.fail_if(item.text() == "none" && offload.size() > 1, "none beside other words",
+                 "none alone, or the other words");
   }
   if (const auto sync = keys.find("sync")) check_sync(sync->mapping(keys::sync), plan.sync);
   // How experts' tokens travel, and what is launched between their counts, are questions to models that have some.
@@ -208,12 +201,15 @@ void complete_plan(const Field& field, const Framework& framework, const TrainWo
   if (!keys.has("reshard_after_forward")) plan.reshard_after_forward = plan.zero != 3 || plan.pipeline == 1;
   if (!framework.decides("plan.sync.local_reduce")) plan.sync.local_reduce = adds_up_locally(plan.sync);
   check_training_plan(keys, train, plan);
+  const std::int64_t replica = std::int64_t{1} * plan.tensor * plan.pipeline * plan.context;
   if (const auto placement = keys.find("placement"); placement || !taken.empty()) {
-    const double replica = number(std::int64_t{1} * plan.tensor * plan.pipeline * plan.context);
     const double replicas = number(keys.has("data") ? plan.data : cluster.gpus());
-    plan.placement = read_placement(placement, cluster, replica * replicas, taken);
+    plan.placement = read_placement(placement, cluster, number(replica) * replicas, taken);
   }
-  if (!keys.has("data")) plan.data = replicas_left(plan, cluster);
+  if (!keys.has("data")) {  // check_scenario complains where the factors do not divide the GPUs
+    const std::int64_t gpus = worker_gpus(plan, cluster);
+    plan.data = gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
+  }
   if (const auto order = keys.find("order")) read_order(*order, plan);
   if (const auto layers = keys.find("stage_layers")) read_stage_layers(*layers, plan);
   fold_experts(keys, train.model, plan);

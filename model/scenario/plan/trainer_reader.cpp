@@ -164,9 +164,7 @@ TrainerFile own_file_of_trainer(const char* name) { return trainer_file({yaml_sc
 
 /// What the trainer refuses to run, with its reason.
 void check_refusals(const MappingReader& file, const Training& training) {
-  const auto refusals = file.find("refuses");
-  if (!refusals) return;
-  for (const Field& one : refusals->list()) {
+  for (const Field& one : file.list("refuses")) {
     const MappingReader refusal = one.mapping(keys::refusal);
     const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
                       source = refusal["source"].text();

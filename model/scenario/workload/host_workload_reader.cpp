@@ -17,8 +17,7 @@ void check_threads(const MappingReader& keys, int threads, const Cpu& cpu) {
 HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping(keys::memory_walk);
   const MemoryHierarchy& memory = *cpu.hierarchy;
-  MemoryWalk walk;
-  keys.fill(walk);
+  auto walk = keys.filled<MemoryWalk>();
   check_threads(keys, walk.threads, cpu);
   keys.fail_if(walk.working_set > cpu.memory, "working_set", "{} has {}", "a working set that fits", cpu.name,
                format_binary_bytes(cpu.memory));
@@ -37,8 +36,7 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
 
 HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping(keys::cpu_matmul);
-  CpuMatmul work;
-  keys.fill(work);
+  auto work = keys.filled<CpuMatmul>();
   if (!keys.has("threads")) work.threads = cpu.cores;
   check_threads(keys, work.threads, cpu);
   return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
@@ -97,8 +95,7 @@ void check_loader(const DataLoader& loader, const MappingReader& keys, const Sto
 
 DataLoader read_loader(const Field& field, const Storage& usual) {
   const MappingReader keys = field.mapping(keys::loader);
-  DataLoader loader;
-  keys.fill(loader);
+  auto loader = keys.filled<DataLoader>();
   keys.fill(loader.stages);
   if (const auto dataset = keys.find("dataset")) dataset->mapping(keys::dataset).fill(loader.dataset.emplace());
   if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);

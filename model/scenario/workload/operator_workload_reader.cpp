@@ -15,15 +15,13 @@ Precision read_precision(const MappingReader& keys) { return keys.value_or("prec
 /// C[m,n] = A[m,k] · B[k,n], row by row; see Matmul.
 Operator read_matmul(const Field& field) {
   const MappingReader keys = field.mapping(keys::matmul);
-  Matmul work;
-  keys.fill(work);
+  auto work = keys.filled<Matmul>();
   return {fmt::format("matmul {}x{}x{}", work.m, work.n, work.k), work, read_precision(keys), 1};
 }
 
 Operator read_convolution(const Field& field) {
   const MappingReader keys = field.mapping(keys::convolution);
-  Convolution work;
-  keys.fill(work);
+  auto work = keys.filled<Convolution>();
   std::tie(work.r, work.s) = read_pair(keys["kernel"]);
   std::pair<std::int64_t, std::int64_t> pad{0, 0};
   if (const auto value = keys.find("pad")) pad = read_pair(*value);
@@ -42,9 +40,7 @@ Operator read_convolution(const Field& field) {
 /// What the rows of a table fill, made an operator.
 template <typename Shape, const keys::Mapping& table, Operator (*make)(const Shape&)>
 Operator read_shape(const Field& field) {
-  Shape shape;
-  field.mapping(table).fill(shape);
-  return make(shape);
+  return make(field.mapping(table).template filled<Shape>());
 }
 
 template <StreamingKind kind>
@@ -54,8 +50,7 @@ Operator streaming(const ElementwiseShape& shape) {
 
 Operator read_pooling(const Field& field) {
   const MappingReader keys = field.mapping(keys::pooling);
-  PoolingShape shape;
-  keys.fill(shape);
+  auto shape = keys.filled<PoolingShape>();
   keys.fail_if(shape.kernel > std::min(shape.height, shape.width) + 2 * shape.pad, "kernel",
                "larger than the padded input", "a kernel that fits");
   return pooling(shape);
@@ -72,8 +67,7 @@ Operator read_copy(const Field& field) {
 /// Reads on the GPU, once through the working set where their number is not stated.
 Operator read_memory_access(const Field& field) {
   const MappingReader keys = field.mapping(keys::memory_access);
-  MemoryAccess work;
-  keys.fill(work);
+  auto work = keys.filled<MemoryAccess>();
   keys.fail_if(work.element > work.working_set, "working_set", "smaller than one element",
                "at least the element's size");
   const bool strided = work.pattern == AccessPattern::strided;

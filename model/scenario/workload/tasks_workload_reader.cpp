@@ -39,8 +39,7 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
 
 TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
   const MappingReader keys = field.mapping(keys::copy_task);
-  CopyWork copy;
-  keys.fill(copy);
+  auto copy = keys.filled<CopyWork>();
   check_place(copy.from, keys["from"], cluster);
   check_place(copy.to, keys["to"], cluster);
   keys.fail_if(copy.from == copy.to, "to", "from {} to {}",
@@ -115,13 +114,6 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   }
 }
 
-/// Copy engines execute no kernels.
-void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
-  const std::size_t colon = place.find(':');
-  keys.fail_if(colon != std::string::npos && !place.substr(colon + 1).starts_with("stream"), "on",
-               "{0} is a queue of copies", "{1}, or one of its streams: {1}:stream1", place, place.substr(0, colon));
-}
-
 /// Reads the launching thread of a task, and checks that its work fits its resource.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
   keys.fail_if(std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu"), "on",
@@ -130,7 +122,10 @@ void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioT
   const bool computes = calls || std::holds_alternative<Operator>(task.work);
   keys.fail_if(calls && !task.on.starts_with("gpu"), "on", "a model is called on a GPU, not on {}", "on: gpu0",
                task.on);
-  if (computes) refuse_copy_queue(keys, task.on);
+  const std::size_t colon = task.on.find(':');  // behind it copy engines, which execute no kernels, or streams
+  keys.fail_if(computes && colon != std::string::npos && !task.on.substr(colon + 1).starts_with("stream"), "on",
+               "{0} is a queue of copies", "{1}, or one of its streams: {1}:stream1", task.on,
+               task.on.substr(0, colon));
   if (calls) task.enqueued_by = "cpu";
   const auto thread = keys.find("enqueued_by");
   if (!thread) return;
@@ -178,17 +173,7 @@ class TasksReader {
     task.on = read_resource(keys["on"], cluster_);
     read_run(keys["run"], cluster_, task);
     read_launching(keys, cluster_, task);
-    if (const auto after = keys.find("after")) read_after(*after, task);
-    repetitions_ += static_cast<double>(task.repeat) *
-                    (loop < 0 ? 1.0 : static_cast<double>(result_.loops[static_cast<std::size_t>(loop)]));
-    keys.fail_if(repetitions_ > most_repetitions, "run", "{0:.0f} repetitions in all", "at most {1:.0f}", repetitions_,
-                 most_repetitions);
-    ids_.insert(task.id);
-    result_.tasks.push_back(std::move(task));
-  }
-
-  void read_after(const Field& after, ScenarioTask& task) const {
-    for (const Field& id : after.list_or_one()) {
+    for (const Field& id : keys.list("after")) {
       if (!ids_.contains(id.text())) {
         const std::vector<std::string> known(ids_.begin(), ids_.end());
         id.fail(fmt::format("no task \"{}\" above this one", id.text()),
@@ -196,6 +181,12 @@ class TasksReader {
       }
       task.after.push_back(id.text());
     }
+    repetitions_ += static_cast<double>(task.repeat) *
+                    (loop < 0 ? 1.0 : static_cast<double>(result_.loops[static_cast<std::size_t>(loop)]));
+    keys.fail_if(repetitions_ > most_repetitions, "run", "{0:.0f} repetitions in all", "at most {1:.0f}", repetitions_,
+                 most_repetitions);
+    ids_.insert(task.id);
+    result_.tasks.push_back(std::move(task));
   }
 
   const Cluster& cluster_;

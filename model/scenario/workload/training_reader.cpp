@@ -133,8 +133,7 @@ LengthDistribution read_distribution(const Field& field) {
 Batching read_batching(const Field& field, std::int64_t sequence) {
   if (!field.is_mapping()) return {.kind = field.as<Batching::Kind>()};
   const MappingReader keys = field.mapping(keys::batching);
-  Batching batching;
-  keys.fill(batching);
+  auto batching = keys.filled<Batching>();
   keys.fail_if(batching.length > 0 && batching.length < sequence, "length",
                "packed sequences of {0} cannot hold a sample of {1}",
                "at least {1}, or a shorter sequence of the model", batching.length, sequence);
