@@ -22,7 +22,7 @@ constexpr int most_context = 32, most_interleave = 12;
 int stated_factor(const YamlNode& document, PlanDimension dimension, int otherwise = 1) {
   const YamlNode* node = document.at(key_of(dimension));
   if (node == nullptr) return otherwise;
-  return static_cast<int>(Field(*node, std::string(key_of(dimension))).integer({1, 1'000'000}));
+  return Field(*node, std::string(key_of(dimension))).as<int>({.range = {1, 1'000'000}});
 }
 
 template <typename E>

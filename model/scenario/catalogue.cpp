@@ -16,17 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The section's files, sorted.
-std::vector<fs::path> yaml_files(Catalogue section) {
-  std::vector<fs::path> files;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(data_directory() / row_of(section).folder, missing)) {
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
 std::string scalar_or_empty(const YamlNode& document, std::string_view key) {
   const YamlEntry* entry = document.find(key);
   return entry != nullptr ? entry->value.scalar : std::string();
@@ -57,14 +46,6 @@ Topics read_topics() {
   return topics;
 }
 
-/// The number of a run's topic; "run" for those about none.
-std::string topic_of(const std::string& run, const Topics& topics) {
-  for (const auto& [number, topic] : topics) {
-    if (run.starts_with(topic + "-")) return number;
-  }
-  return "run";
-}
-
 /// "loading-workers" for "r07-workers"; the name as it is where it has no number.
 std::string named_by_topic(const std::string& name) {
   for (const auto& [number, topic] : read_topics()) {
@@ -91,14 +72,21 @@ std::vector<CatalogueEntry> list(Catalogue section) {
   std::vector<CatalogueEntry> entries;
   const bool runs = section == Catalogue::run;
   const Topics topics = runs ? read_topics() : Topics();
-  for (const fs::path& file : yaml_files(section)) {
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(data_directory() / row_of(section).folder, missing)) {
+    const fs::path& file = entry.path();
+    if (file.extension() != ".yaml") continue;
     const YamlNode& document = cached_yaml_file(file.string());
     // links.yaml, cards.yaml, storage.yaml and the like lie beside the nodes.
     const std::string own = scalar_or_empty(document, section == Catalogue::model ? "family" : "kind");
     if (section == Catalogue::node && own != "node") continue;
     const std::string name = file.stem().string();
-    entries.push_back({name, file, runs ? topic_of(name, topics) : own, description_of(document)});
+    const auto topic =
+        std::ranges::find_if(topics, [&](const auto& one) { return name.starts_with(one.second + "-"); });
+    const std::string kind = !runs ? own : topic == topics.end() ? "run" : topic->first;
+    entries.push_back({name, file, kind, description_of(document)});
   }
+  std::ranges::sort(entries, {}, &CatalogueEntry::file);
   return entries;
 }
 
@@ -134,14 +122,6 @@ void require_trusted(const Field& path) {
   if (path.where().file.starts_with((data_directory() / "").string())) return;
   path.fail(fmt::format("a file, \"{}\"", shortened(path.text(), 100)),
             "a catalogue name, or the file's content; the server reads no files");
-}
-
-std::optional<fs::path> existing_path(const Field& field) {
-  const fs::path written = field.text();
-  const fs::path beside = fs::path(field.where().file).parent_path() / written;
-  if (look_at(beside.string()).is_there()) return beside;
-  if (look_at(written.string()).is_there()) return written;
-  return std::nullopt;
 }
 
 fs::path data_near_program() {
@@ -238,7 +218,10 @@ void refuse_paths() { session().part<Trust>().catalogue_alone = true; }
 
 fs::path referenced_file(const Field& path) {
   require_trusted(path);
-  if (const std::optional<fs::path> file = existing_path(path)) return *file;
+  const fs::path written = path.text();
+  for (const fs::path& file : {fs::path(path.where().file).parent_path() / written, written}) {
+    if (look_at(file.string()).is_there()) return file;
+  }
   path.fail(fmt::format("no file \"{}\"", path.text()), "the path of a file, relative to this one");
 }
 

@@ -7,7 +7,7 @@ namespace foretrain {
 
 Source read_source(const Field& field) {
   const MappingReader source = field.mapping(keys::source);
-  Source result{source["kind"].choice<ConstantKind>(), source["text"].text()};
+  Source result{source["kind"].as<ConstantKind>(), source["text"].text()};
   if (trim(result.text).empty()) source.fail("text", "an empty source", "where the figure was published or measured");
   return result;
 }

@@ -56,10 +56,10 @@ class FigureLog {
 
 /// Reads a figure that must be there, and notes it.
 template <typename Q>
-Q figure(const MappingReader& mapping, std::string_view key, FigureLog& log, Zero zero = Zero::refused) {
+Q figure(const MappingReader& mapping, std::string_view key, FigureLog& log) {
   const Field field = mapping[key];
   log.add(field);
-  return field.quantity<Q>(zero);
+  return field.as<Q>();
 }
 
 }  // namespace foretrain

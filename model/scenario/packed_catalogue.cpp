@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "model/base/error.hpp"
@@ -28,16 +29,15 @@ struct Archive {
   std::string bytes = {};
   std::optional<std::size_t> at = std::nullopt;  ///< where values are read; nothing: they are written
 
-  /// Throws UsageError where no more than that is left.
-  void require_left(std::size_t size) const {
+  /// The next bytes of what is read. Throws UsageError where fewer are left.
+  std::string_view next(std::size_t size) {
     if (bytes.size() - *at < size) throw UsageError("catalogue.packed is damaged");
+    return std::string_view(bytes).substr(std::exchange(*at, *at + size), size);
   }
   template <typename T>
   void number(T& value) {
     if (at) {
-      require_left(sizeof value);
-      std::memcpy(&value, bytes.data() + *at, sizeof value);
-      *at += sizeof value;
+      std::memcpy(&value, next(sizeof value).data(), sizeof value);
     } else {
       bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
     }
@@ -45,13 +45,7 @@ struct Archive {
   void text(std::string& value) {
     auto size = static_cast<std::uint32_t>(value.size());
     number(size);
-    if (at) {
-      require_left(size);
-      value = bytes.substr(*at, size);
-      *at += size;
-    } else {
-      bytes += value;
-    }
+    at ? value = next(size) : bytes += value;
   }
 };
 

@@ -158,9 +158,7 @@ class TreeBuilder {
     if (stack_.size() >= deepest_nesting) {
       fail(mark, fmt::format("nested deeper than {} levels", deepest_nesting), "a flatter structure");
     }
-    YamlNode node;
-    node.kind = kind;
-    stack_.push_back({add(mark, std::move(node)), false});
+    stack_.push_back({add(mark, {kind, {}, {}, {}, {}}), false});
   }
 
   const std::string& file_;
@@ -277,28 +275,17 @@ const YamlNode* YamlNode::at(std::string_view dotted_key) const {
 }
 
 void YamlNode::erase(std::string_view dotted_key) {
-  YamlNode* node = this;
-  const std::vector<std::string> words = split(dotted_key, '.');
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    YamlEntry* entry = node->find(words[i]);
-    if (entry == nullptr) return;
-    node = &entry->value;
+  const std::size_t dot = dotted_key.find('.');
+  if (dot == std::string_view::npos) {
+    std::erase_if(entries, [&](const YamlEntry& entry) { return entry.key == dotted_key; });
+  } else if (YamlEntry* entry = find(dotted_key.substr(0, dot))) {
+    entry->value.erase(dotted_key.substr(dot + 1));
   }
-  std::erase_if(node->entries, [&](const YamlEntry& entry) { return entry.key == words.back(); });
 }
 
 std::string_view YamlNode::kind_name() const {
-  switch (kind) {
-    case Kind::scalar:
-      return "a value";
-    case Kind::sequence:
-      return "a list";
-    case Kind::mapping:
-      return "a mapping";
-    case Kind::null:
-      break;
-  }
-  return "nothing";
+  constexpr std::string_view names[] = {"nothing", "a value", "a list", "a mapping"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::uint64_t YamlNode::hash() const {
@@ -315,19 +302,10 @@ bool YamlNode::operator==(const YamlNode& other) const {
 }
 
 YamlNode yaml_scalar(std::string text, SourcePosition where) {
-  YamlNode node;
-  node.kind = YamlNode::Kind::scalar;
-  node.scalar = std::move(text);
-  node.where = std::move(where);
-  return node;
+  return {YamlNode::Kind::scalar, std::move(text), {}, {}, std::move(where)};
 }
 
-YamlNode yaml_mapping(SourcePosition where) {
-  YamlNode node;
-  node.kind = YamlNode::Kind::mapping;
-  node.where = std::move(where);
-  return node;
-}
+YamlNode yaml_mapping(SourcePosition where) { return {YamlNode::Kind::mapping, {}, {}, {}, std::move(where)}; }
 
 std::string in_one_line(const YamlNode& node) {
   std::vector<std::string> parts;

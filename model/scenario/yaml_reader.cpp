@@ -14,9 +14,10 @@ std::string join_path(std::string_view path, std::string_view key) {
   return joined += key;
 }
 
-Field Field::within(const YamlNode& node, std::string path) const {
+Field Field::within(const YamlNode& node, std::string path, const keys::Key* row) const {
   Field field(node, std::move(path));
   field.owned_ = owned_;
+  field.row_ = row;
   return field;
 }
 
@@ -37,18 +38,6 @@ const std::string& Field::text() const {
   return node_->scalar;
 }
 
-std::int64_t Field::integer(IntegerRange range) const {
-  return parse([&](const std::string& text) { return parse_integer(text, range.minimum, range.maximum); });
-}
-
-double Field::number(Zero zero) const {
-  const double value = parse(parse_number);
-  if (zero == Zero::refused && !(value > 0.0)) fail("zero is impossible here", "a number above zero");
-  return value;
-}
-
-bool Field::flag() const { return parse(parse_flag); }
-
 MappingReader Field::chosen(const keys::Mapping& table, std::string_view word) const {
   const YamlEntry* decides = node_->find(table.decides);
   return {*this, keys::keys_of({.kind = keys::Form::Kind::mapping, .mapping = &table},
@@ -59,7 +48,7 @@ std::vector<Field> Field::list() const {
   if (!node_->is_sequence()) fail(fmt::format("{} where a list belongs", node_->kind_name()), "a list: [ … ]");
   std::vector<Field> fields;
   for (std::size_t i = 0; i < node_->items.size(); ++i) {
-    fields.push_back(within(node_->items[i], fmt::format("{}[{}]", path_, i)));
+    fields.push_back(within(node_->items[i], fmt::format("{}[{}]", path_, i), row_));
   }
   return fields;
 }
@@ -71,16 +60,6 @@ std::vector<Field> Field::list_or_one() const {
 
 void Field::fail(std::string got, std::string expected) const {
   throw ScenarioError(where(), path_, std::move(got), std::move(expected));
-}
-
-void Field::fail_if(bool wrong, std::string_view got, std::string_view expected) const {
-  if (wrong) fail(std::string(got), std::string(expected));
-}
-
-bool Field::flag(std::string_view no, std::string_view yes) const { return word(std::array{no, yes}) == 1; }
-
-std::size_t Field::word(std::span<const std::string_view> words) const {
-  return parse([&](const std::string& text) { return parse_word(text, words); });
 }
 
 MappingReader::MappingReader(const Field& field, std::vector<const keys::Key*> keys)
@@ -126,25 +105,36 @@ void MappingReader::require_companion(const keys::Key& key, const Field& value) 
   }
 }
 
-void MappingReader::require_known(std::string_view key) const {
+const keys::Key& MappingReader::row_of(std::string_view key) const {
   const auto known = std::ranges::find(keys_, key, &keys::Key::name);
   if (known == keys_.end()) throw InternalError(fmt::format("key {} was not announced", path(key)));
   if (auto* asked = session().part_if_there<AskedKeys>()) asked->keys.insert(*known);
+  return **known;
 }
 
 bool MappingReader::has(std::string_view key) const {
-  require_known(key);
+  static_cast<void>(row_of(key));
   return field_.node().find(key) != nullptr;
 }
 
 Field MappingReader::operator[](std::string_view key) const {
-  require_known(key);
-  return field_.at(key);
+  const keys::Key& row = row_of(key);
+  Field value = field_.at(key);
+  value.row_ = &row;
+  return value;
 }
 
 std::optional<Field> MappingReader::find(std::string_view key) const {
-  require_known(key);
-  return field_.find(key);
+  const keys::Key& row = row_of(key);
+  std::optional<Field> value = field_.find(key);
+  if (value) value->row_ = &row;
+  return value;
+}
+
+std::vector<Field> MappingReader::list(std::string_view key) const {
+  const std::optional<Field> stated = find(key);
+  if (!stated) return {};
+  return stated->row_->value.all[0].shape == keys::Form::Shape::list ? stated->list() : stated->list_or_one();
 }
 
 SourcePosition MappingReader::where(std::string_view key) const {
@@ -190,10 +180,6 @@ void MappingReader::refuse(std::initializer_list<std::string_view> keys, std::st
   for (const std::string_view key : keys) {
     fail_if(has(key), key, got, expected);
   }
-}
-
-void MappingReader::fail_if(bool wrong, std::string_view key, std::string_view got, std::string_view expected) const {
-  if (wrong) fail(key, std::string(got), std::string(expected));
 }
 
 void MappingReader::fail(std::string_view key, std::string got, std::string expected) const {

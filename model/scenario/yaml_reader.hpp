@@ -21,13 +21,24 @@
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/keys/keys.hpp"
+#include "model/scenario/keys/member.hpp"
 #include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
 
-/// A text made of values, which the compiler checks.
+/// A text of an error, made of values, which the compiler checks; without values it stands as it is.
 template <typename... Args>
-using Format = fmt::format_string<const std::type_identity_t<Args>&...>;
+struct TextOf {
+  using Type = fmt::format_string<const Args&...>;
+  static std::string made(Type text, const Args&... args) { return fmt::format(text, args...); }
+};
+template <>
+struct TextOf<> {
+  using Type = std::string_view;
+  static std::string made(Type text) { return std::string(text); }
+};
+template <typename... Args>
+using Text = typename TextOf<Args...>::Type;
 
 /// A session that has this part puts down in it which keys readers ask for.
 struct AskedKeys {
@@ -52,19 +63,17 @@ class Field {
 
   /// The text of a scalar.
   [[nodiscard]] const std::string& text() const;
-  [[nodiscard]] std::int64_t integer(IntegerRange range = {}) const;
-  [[nodiscard]] double number(Zero zero = Zero::allowed) const;
-  [[nodiscard]] bool flag() const;
-  /// A flag with words of its own for false and true.
-  [[nodiscard]] bool flag(std::string_view no, std::string_view yes) const;
-  /// One of these words, and its place among them.
-  [[nodiscard]] std::size_t word(std::span<const std::string_view> words) const;
-  /// See parse_quantity for the units.
-  template <typename Q>
-  [[nodiscard]] Q quantity(Zero zero = Zero::refused) const;
-  /// A value of an enumeration, by its name; only `allowed` ones where some are named.
-  template <typename E>
-  [[nodiscard]] E choice(std::span<const E> allowed = {}) const;
+  /// The value as the row says (keys/member.hpp), by default that of the mapping it was found in: its range, whether it
+  /// may be zero, and its words.
+  template <typename T>
+  [[nodiscard]] T as(const keys::Key& row) const {
+    return parse([&](const std::string& text) { return keys::parsed<T>(text, row); });
+  }
+  template <typename T>
+  [[nodiscard]] T as() const {
+    static constexpr keys::Key any;
+    return as<T>(row_ == nullptr ? any : *row_);
+  }
   /// The value of one of a mapping's entries.
   [[nodiscard]] Field below(const YamlEntry& entry) const;
   /// The value of a key, whichever keys the mapping may have; nothing where it is not stated.
@@ -89,21 +98,20 @@ class Field {
   auto parse(const Parse& parser) const;
 
   [[noreturn]] void fail(std::string got, std::string expected) const;
-  void fail_if(bool wrong, std::string_view got, std::string_view expected) const;
-  /// The same with texts that are made of values.
   template <typename... Args>
-  requires(sizeof...(Args) > 0) void fail_if(bool wrong, Format<Args...> got, Format<Args...> expected,
-                                             const Args&... args) const {
-    if (wrong) fail(fmt::format(got, args...), fmt::format(expected, args...));
+  void fail_if(bool wrong, Text<Args...> got, Text<Args...> expected, const Args&... args) const {
+    if (wrong) fail(TextOf<Args...>::made(got, args...), TextOf<Args...>::made(expected, args...));
   }
 
  private:
-  /// A value within this one.
-  [[nodiscard]] Field within(const YamlNode& node, std::string path) const;
+  friend class MappingReader;
+  /// A value within this one, and its row.
+  [[nodiscard]] Field within(const YamlNode& node, std::string path, const keys::Key* row = nullptr) const;
 
   std::shared_ptr<const YamlNode> owned_ = nullptr;
   const YamlNode* node_;
   std::string path_;
+  const keys::Key* row_ = nullptr;
 };
 
 /// A mapping. Asking for a key that was not announced to the constructor is an InternalError.
@@ -118,6 +126,8 @@ class MappingReader {
   /// Throws ScenarioError when the key is missing.
   [[nodiscard]] Field operator[](std::string_view key) const;
   [[nodiscard]] std::optional<Field> find(std::string_view key) const;
+  /// The values of a list, or the one that may stand in its place; none where the key is not stated.
+  [[nodiscard]] std::vector<Field> list(std::string_view key) const;
   /// Where a key was written; where the mapping begins if it was not.
   [[nodiscard]] SourcePosition where(std::string_view key) const;
   [[nodiscard]] std::string path(std::string_view key) const;
@@ -128,54 +138,33 @@ class MappingReader {
     fill(keys::Record{&record, &keys::type_of_record<Record>});
   }
   void fill(const keys::Record& record) const;
+  /// The same of a new record.
+  template <typename Record>
+  [[nodiscard]] Record filled() const {
+    Record record;
+    fill(record);
+    return record;
+  }
 
-  [[nodiscard]] std::int64_t integer_or(std::string_view key, std::int64_t fallback, IntegerRange range = {}) const {
-    return value_or(key, fallback, [&](const Field& value) { return value.integer(range); });
-  }
-  [[nodiscard]] int int_or(std::string_view key, int fallback, IntegerRange range = {}) const {
-    return static_cast<int>(integer_or(key, fallback, range));
-  }
-  [[nodiscard]] double number_or(std::string_view key, double fallback, Zero zero = Zero::allowed) const {
-    return value_or(key, fallback, [&](const Field& value) { return value.number(zero); });
-  }
-  [[nodiscard]] bool flag_or(std::string_view key, bool fallback) const {
-    return value_or(key, fallback, [](const Field& value) { return value.flag(); });
-  }
-  [[nodiscard]] bool flag_or(std::string_view key, bool fallback, std::string_view no, std::string_view yes) const {
-    return value_or(key, fallback, [&](const Field& value) { return value.flag(no, yes); });
-  }
-  [[nodiscard]] std::string text_or(std::string_view key, std::string_view fallback) const {
-    return value_or(key, std::string(fallback), [](const Field& value) { return value.text(); });
-  }
-  template <typename Q>
-  [[nodiscard]] Q quantity_or(std::string_view key, Q fallback, Zero zero = Zero::refused) const {
-    return value_or(key, fallback, [&](const Field& value) { return value.quantity<Q>(zero); });
-  }
-  template <typename E>
-  [[nodiscard]] E choice_or(std::string_view key, E fallback,
-                            std::type_identity_t<std::span<const E>> allowed = {}) const {
-    return value_or(key, fallback, [&](const Field& value) { return value.choice<E>(allowed); });
+  /// A key's value, or what holds without it.
+  template <typename T>
+  [[nodiscard]] T value_or(std::string_view key, T otherwise) const {
+    const std::optional<Field> value = find(key);
+    return value ? value->as<T>() : otherwise;
   }
 
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
-  void fail_if(bool wrong, std::string_view key, std::string_view got, std::string_view expected) const;
   template <typename... Args>
-  requires(sizeof...(Args) > 0) void fail_if(bool wrong, std::string_view key, Format<Args...> got,
-                                             Format<Args...> expected, const Args&... args) const {
-    if (wrong) fail(key, fmt::format(got, args...), fmt::format(expected, args...));
+  void fail_if(bool wrong, std::string_view key, Text<Args...> got, Text<Args...> expected, const Args&... args) const {
+    if (wrong) fail(key, TextOf<Args...>::made(got, args...), TextOf<Args...>::made(expected, args...));
   }
   /// Complains about the first of these keys that is stated.
   void refuse(std::initializer_list<std::string_view> keys, std::string_view got, std::string_view expected) const;
 
  private:
-  /// Returns `read` of a key's value, or the fallback if the key is missing.
-  template <typename T, typename Read>
-  T value_or(std::string_view key, T fallback, const Read& read) const {
-    const std::optional<Field> value = find(key);
-    return value ? read(*value) : fallback;
-  }
-  void require_known(std::string_view key) const;
+  /// The row of a key that may be asked for.
+  [[nodiscard]] const keys::Key& row_of(std::string_view key) const;
   /// Complains of a key whose companion (keys::companion_of) is not there. What frameworks decide is their readers' to
   /// check, and stated keys that change nothing are no errors.
   void require_companion(const keys::Key& key, const Field& value) const;
@@ -205,21 +194,6 @@ MappingReader Field::mapping(const Tables&... tables) const {
   };
   (add(tables), ...);
   return MappingReader(*this, std::move(known));
-}
-
-template <typename Q>
-Q Field::quantity(Zero zero) const {
-  const Q value = parse(keys::parse_value<Q>);
-  if (zero == Zero::refused && !(value > Q(0.0))) fail("zero is impossible here", "a value above zero");
-  return value;
-}
-
-template <typename E>
-E Field::choice(std::span<const E> allowed) const {
-  if (allowed.empty()) return static_cast<E>(word(names_of<E>));
-  std::vector<std::string_view> words;
-  for (const E value : allowed) words.push_back(name(value));
-  return allowed[word(words)];
 }
 
 }  // namespace foretrain

@@ -40,7 +40,7 @@ int gpus_of_machine(const InitOptions& options) {
   const YamlNode name = yaml_scalar(options.node, {"--node", 0, 0});
   const YamlNode node = resolve_preset(Field(name, ""), Catalogue::node);
   const YamlNode* gpus = node.at("gpus");
-  return gpus == nullptr ? 1 : static_cast<int>(Field(*gpus, "gpus").integer());
+  return gpus == nullptr ? 1 : Field(*gpus, "gpus").as<int>();
 }
 
 /// Those that hold so many GPUs, or as many as are wanted; one where nothing is said.

@@ -144,7 +144,7 @@ TEST_CASE("No machine gives a GPU more than its connectors have, nor a NIC more 
   // Bandwidth of one link of the catalogue, as links.yaml states it: a slot of fewer lanes or of an older PCIe less.
   const auto carries = [&](const std::string& type) {
     const YamlNode* bandwidth = links.at("links." + type + ".bandwidth");
-    return bandwidth == nullptr ? 0.0 : Field(*bandwidth, type).quantity<BytesPerSecond>().value();
+    return bandwidth == nullptr ? 0.0 : Field(*bandwidth, type).as<BytesPerSecond>().value();
   };
   for (const auto& [name, node] : nodes()) {
     const Gpu& gpu = node.gpu;

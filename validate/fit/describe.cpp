@@ -30,7 +30,7 @@ MappingReader architecture_of(double compute_capability) {
   std::optional<MappingReader> found;
   for (const Field& field : file.mapping(keys::architectures_file)["architectures"].list()) {
     const MappingReader row = field.mapping(keys::architecture);
-    if (!found || row["compute_capability"].number() <= compute_capability + 1e-9) found.emplace(row);
+    if (!found || row["compute_capability"].as<double>() <= compute_capability + 1e-9) found.emplace(row);
   }
   return *found;
 }
@@ -55,7 +55,7 @@ int shared_words(const std::string& a, const std::string& b) {
 ordered_json rates(const Field& per_clock, const MeasuredGpu& gpu) {
   std::map<std::string, std::string> rates;
   for (const YamlEntry& entry : per_clock.node().entries) {
-    const double each = per_clock.below(entry).number(Zero::refused);
+    const double each = per_clock.below(entry).as<double>({.zero = Zero::refused});
     rates[entry.key] = fmt::format("{:.4g} TFLOP/s", each * gpu.sms * gpu.clock.value() * 1e-12);
   }
   return rates;
@@ -69,7 +69,7 @@ std::optional<Field> tensor_operations(const MappingReader& architecture, const 
 
 ordered_json gpu_object(const MeasuredGpu& gpu, const MeasuredFigures& figures) {
   const MappingReader architecture = architecture_of(gpu.compute_capability);
-  const double capability = architecture["compute_capability"].number();
+  const double capability = architecture["compute_capability"].as<double>();
   ordered_json sources;
   sources["default"] = source("measurement", fmt::format("reported by the driver of {}", gpu.name));
   const std::string per_clock =
@@ -99,13 +99,13 @@ ordered_json gpu_object(const MeasuredGpu& gpu, const MeasuredFigures& figures) 
     object["memory_bandwidth"] = fmt::format("{:.4g} GB/s", read / published_bandwidth_share * 1e-9);
     sources["memory_bandwidth"] = source("assumption", "the driver reports no memory clock: a quarter of the L2's");
   }
-  const Seconds latency = figures.memory_latency.value_or(architecture["memory_latency"].quantity<Seconds>());
+  const Seconds latency = figures.memory_latency.value_or(architecture["memory_latency"].as<Seconds>());
   object["memory_latency"] = fmt::format("{:.4g} ns", latency.value() * 1e9);
   sources["memory_latency"] = figures.memory_latency
                                   ? source("measurement", "pointer chase over the largest working set")
                                   : source("assumption", "as other GPUs of its compute capability");
   object["l2_cache"] = fmt::format("{:.0f} KiB", gpu.l2_cache.value() / 1024.0);
-  const BytesPerSecond usual(architecture["l2_bytes"].number() * gpu.sms * gpu.clock.value());
+  const BytesPerSecond usual(architecture["l2_bytes"].as<double>() * gpu.sms * gpu.clock.value());
   object["l2_bandwidth"] = fmt::format("{:.4g} GB/s", figures.l2_bandwidth.value_or(usual).value() * 1e-9);
   sources["l2_bandwidth"] = figures.l2_bandwidth
                                 ? source("measurement", "reads of data that stay in the L2")

@@ -20,9 +20,9 @@ double value_of(const Field& text, const StackParameter& parameter) {
     case StackParameter::Scale::share:
       return learned_share(text);
     case StackParameter::Scale::time:
-      return text.quantity<Seconds>(Zero::allowed).value();
+      return text.as<Seconds>({.zero = Zero::allowed}).value();
     default:
-      return text.number();
+      return text.as<double>();
   }
 }
 

@@ -33,7 +33,7 @@ std::vector<const ConstantRow*> stated_rows(const Field& constants) {
 
 Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
   const MappingReader keys = stated.mapping(each);
-  return {row.name, read_constant_value(keys["value"], row), row.unit, keys["kind"].choice<ConstantKind>(),
+  return {row.name, read_constant_value(keys["value"], row), row.unit, keys["kind"].as<ConstantKind>(),
           keys["source"].text()};
 }
 
@@ -73,7 +73,7 @@ FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<
   }
   if (spread && spread->is_mapping()) {
     for (const YamlEntry& entry : spread->node().entries) {
-      result.spread[entry.key] = spread->below(entry).number();
+      result.spread[entry.key] = spread->below(entry).as<double>();
     }
   }
   return result;
@@ -100,8 +100,7 @@ void return_to_base(Calibration& calibration, bool same_generation) {
 }
 
 void read_measured_matmuls(const MappingReader& file, Calibration& calibration) {
-  const auto rows = file.find("measured_matmuls");
-  for (const Field& row : rows ? rows->list() : std::vector<Field>()) {
+  for (const Field& row : file.list("measured_matmuls")) {
     const MappingReader keys = row.mapping(keys::measured_matmul);
     MeasuredMatmul& measured = calibration.measured_matmuls.emplace_back();
     keys.fill(measured);

@@ -15,7 +15,7 @@ Q clocked(const MappingReader& keys, std::string_view key, Hertz clock, FigureLo
   const Field field = keys[key];
   log.add(field);
   const NumberAndUnit parts = field.parse(split_number_and_unit);
-  if (parts.unit != (is_time ? "cycles" : "B/cycle")) return field.quantity<Q>();
+  if (parts.unit != (is_time ? "cycles" : "B/cycle")) return field.as<Q>({});
   field.fail_if(!(parts.number > 0.0 && parts.number <= 1e6), "{0} is no such figure of hardware", "for example 5 {1}",
                 field.text(), parts.unit);
   if constexpr (is_time) return parts.number / clock;
@@ -69,14 +69,6 @@ void read_caches(const Field& field, Hertz clock, MemoryHierarchy& result, Figur
   require_order(caches, result);
 }
 
-Tlb read_tlb(const Field& field, Hertz clock, FigureLog& log) {
-  const MappingReader keys = field.mapping(keys::tlb);
-  Tlb tlb;
-  keys.fill(tlb);
-  tlb.second_latency = clocked<Seconds>(keys, "second_latency", clock, log);
-  return tlb;
-}
-
 void read_memory(const Field& field, Hertz clock, MemoryHierarchy& result, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::memory);
   result.memory_latency = clocked<Seconds>(keys, "latency", clock, log);
@@ -101,9 +93,11 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
   if (!keys.has("fetch")) result.fetch = result.line;
   read_memory(keys["memory"], cpu.core_clock, result, log);
   read_caches(keys["caches"], cpu.core_clock, result, log);
-  result.tlb = read_tlb(keys["tlb"], cpu.core_clock, log);
+  const MappingReader tlb = keys["tlb"].mapping(keys::tlb);
+  tlb.fill(result.tlb);
+  result.tlb.second_latency = clocked<Seconds>(tlb, "second_latency", cpu.core_clock, log);
   log.add(keys, {"line_fill_buffers", "prefetched_lines"});
-  result.vector_bytes = static_cast<int>(keys["vector"].quantity<Bytes>().value());
+  result.vector_bytes = static_cast<int>(keys["vector"].as<Bytes>().value());
   keys.fail_if(result.vector_bytes < 8 || Bytes(result.vector_bytes) > result.line, "vector",
                "a vector that is no part of a line", "16 B, 32 B or 64 B");
   constants = std::move(log).take();
@@ -114,8 +108,7 @@ MatrixLibrary read_matrix_library(std::vector<Constant>& constants) {
   const Field field(hardware_table("matrix_library.yaml"), "matrix_library");
   const MappingReader keys = field.mapping(keys::matrix_library);
   FigureLog log("matrix_library", field);
-  MatrixLibrary library;
-  keys.fill(library);
+  auto library = keys.filled<MatrixLibrary>();
   log.add(keys, {"kernel_share", "tile_cycles", "call", "join", "small_product", "small_vector"});
   for (const Constant& figure : std::move(log).take()) constants.push_back(figure);
   return library;
@@ -128,11 +121,8 @@ std::vector<KnownProcessors> known_processors() {
   for (const CatalogueEntry& entry : list_processors()) {
     const MappingReader keys = Field(cached_yaml_file(entry.file.string()), "").mapping(keys::hierarchy);
     const Field bandwidth = keys["memory"].mapping(keys::memory)["socket_bandwidth"];
-    result.push_back({entry.name, {}, bandwidth.quantity<BytesPerSecond>(), keys.text_or("slot", "")});
-    const auto models = keys.find("models");
-    for (const Field& model : models ? models->list_or_one() : std::vector<Field>()) {
-      result.back().processors.push_back(model.text());
-    }
+    result.push_back({entry.name, {}, bandwidth.as<BytesPerSecond>(), keys.value_or<std::string>("slot", "")});
+    for (const Field& model : keys.list("models")) result.back().processors.push_back(model.text());
   }
   return result;
 }
@@ -140,7 +130,7 @@ std::vector<KnownProcessors> known_processors() {
 Cpu read_cpu(const Field& field, FigureLog& log) {
   const MappingReader cpu = field.mapping(keys::cpu);
   Cpu result;
-  result.name = cpu.text_or("name", "cpu");
+  result.name = "cpu";
   cpu.fill(result);
   if (!cpu.has("boost_clock")) result.core_clock = result.clock;
   log.add(cpu, {"cores", "clock", "memory", "memory_bandwidth", "fp32_rate"});
@@ -152,11 +142,6 @@ Cpu read_cpu(const Field& field, FigureLog& log) {
 }
 
 namespace {
-
-std::string read_architecture(const Field& field) {
-  const std::span<const std::string_view> known = key_of(keys::gpu, "architecture").value.forms().front().words;
-  return std::string(known[field.word(known)]);
-}
 
 /// `{ fp32: 19.5 TFLOP/s, … }`; formats that are not listed have no unit of their own.
 std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, FigureLog& log) {
@@ -172,8 +157,7 @@ std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, Figur
 /// `processor:` of a device that is one. All rates are those of one core with nothing else to do.
 Processor read_processor(const Field& field, FigureLog& log) {
   const MappingReader keys = field.mapping(keys::processor);
-  Processor processor;
-  keys.fill(processor);
+  auto processor = keys.filled<Processor>();
   if (processor.share > 1.0) keys.fail("share", "more than the whole core", "a share above 0, up to 1");
   constexpr double most_spread = 0.2;  // of step.device_spread
   keys.fail_if(processor.spread > most_spread, "spread", "cores that differ so much are of several kinds", "0 to 0.2");
@@ -186,21 +170,18 @@ Processor read_processor(const Field& field, FigureLog& log) {
 Gpu read_gpu(const Field& written) {
   const Field field(resolve_preset(written, Catalogue::gpu), written.path());
   const MappingReader gpu = field.mapping(keys::gpu);
-  if (gpu.text_or("kind", "gpu") != "gpu") gpu.fail("kind", "this file describes no GPU", "kind: gpu");
+  if (gpu.value_or<std::string>("kind", "gpu") != "gpu") gpu.fail("kind", "this file describes no GPU", "kind: gpu");
 
   Gpu result;
-  result.name = gpu.text_or("name", "gpu");
-  FigureLog log(result.name, field);
+  result.name = "gpu";
   gpu.fill(result);
-  result.architecture = read_architecture(gpu["architecture"]);
+  FigureLog log(result.name, field);
   log.add(gpu, {"compute_capability", "sms", "boost_clock"});
   result.vector_rate = read_rates(gpu["vector_rate"], log);
   if (const auto rates = gpu.find("tensor_rate")) result.tensor_rate = read_rates(*rates, log);
   log.add(gpu, {"memory", "memory_bandwidth", "memory_latency", "l2_cache", "l2_bandwidth", "shared_memory_per_sm",
                 "board_power"});
   result.board_power_watts = gpu["board_power"].parse(parse_watts);
-  result.slot = gpu.text_or("slot", "");
-  result.nvlink = gpu.text_or("nvlink", "");
   if (const auto processor = gpu.find("processor")) result.processor = read_processor(*processor, log);
   gpu.fail_if(!(result.vector_rate[static_cast<std::size_t>(Precision::fp32)].value() > 0.0), "vector_rate",
               "no fp32 rate", "fp32: the rate of the CUDA cores; other formats fall back to it");
@@ -213,7 +194,7 @@ namespace {
 /// "10000 rpm", or the time of one revolution.
 Seconds read_rotation(const Field& field) {
   std::string text = field.text();
-  if (!text.ends_with("rpm")) return field.quantity<Seconds>();
+  if (!text.ends_with("rpm")) return field.as<Seconds>();
   text.erase(text.find_last_not_of("rpm ") + 1);
   const double per_minute = field.parse([&](const std::string&) { return parse_number(text); });
   if (!(per_minute > 0.0)) field.fail("a disk that stands still", "10000 rpm, or the time of a revolution as 6 ms");
@@ -265,9 +246,8 @@ Storage read_storage(const Field& field, FigureLog& log) {
   const Field table = Field(hardware_table("storage.yaml"), "").mapping(keys::storage_file)["storage"];
   const MappingReader keys =
       Field(entry_or_changes(table.node(), field, "storage"), field.path()).mapping(keys::storage);
-  Storage storage;
-  keys.fill(storage);
-  storage.name = keys.text_or("name", field.is_scalar() ? field.text() : "storage");
+  auto storage = keys.filled<Storage>();
+  storage.name = keys.value_or<std::string>("name", field.is_scalar() ? field.text() : "storage");
   const auto source = keys.find("source");
   read_kind(keys, storage, log, source ? std::optional(read_source(*source)) : std::nullopt);
   return storage;

@@ -59,9 +59,9 @@ double listed_price(const Field& machine, const Field& purchase, std::vector<Con
 /// A figure of energy.yaml.
 double usual_figure(const char* key, std::vector<Constant>& constants) {
   const MappingReader figure = Field(*hardware_table("energy.yaml").at(key), key).mapping(keys::usual_figure);
-  const double value = figure["value"].number();
+  const double value = figure["value"].as<double>();
   constants.push_back(
-      {fmt::format("energy.{}", key), value, "", figure["kind"].choice<ConstantKind>(), figure["source"].text()});
+      {fmt::format("energy.{}", key), value, "", figure["kind"].as<ConstantKind>(), figure["source"].text()});
   return value;
 }
 
@@ -85,7 +85,7 @@ double read_grid(const Field& field, std::vector<Constant>& constants) {
   if (is_word(field.text())) {
     const MappingReader grids = Field(*hardware_table("energy.yaml").at("grids"), "grids").mapping(keys::grids);
     const YamlNode& entry = named_entry(grids["g_per_kwh"].node(), field, "grid");
-    const double grams = Field(entry, field.text()).number();
+    const double grams = Field(entry, field.text()).as<double>();
     constants.push_back({"grid." + field.text(), grams, "g/kWh", ConstantKind::measurement, grids["source"].text()});
     return grams;
   }
@@ -131,8 +131,7 @@ Failures read_failures(const Field& field) {
   }
   if (const auto slow = keys.find("stragglers")) {
     const MappingReader parts = slow->mapping(keys::stragglers);
-    failures.stragglers = {read_mtbf(parts["gpu"]), read_share(parts["speed"]),
-                           parts["noticed"].quantity<Seconds>(Zero::allowed)};
+    failures.stragglers = {read_mtbf(parts["gpu"]), read_share(parts["speed"]), parts["noticed"].as<Seconds>()};
   }
   field.fail_if(failures == Failures{}, "nothing fails", "preset: llama3-h100, or gpu: 50000 h");
   keys.fill(failures);
@@ -146,8 +145,7 @@ Recovery read_recovery(const std::optional<Field>& field, const Cluster& cluster
   FigureLog log("recovery", table);
   std::optional<MappingReader> own;
   if (field) own = field->mapping(keys::recovery);
-  Recovery recovery;
-  usual.fill(recovery);
+  auto recovery = usual.filled<Recovery>();
   if (own) own->fill(recovery);
   for (const char* key : {"heartbeat", "missed", "start", "repair"})
     log.add(own && own->has(key) ? *own : usual, {key});
@@ -186,7 +184,7 @@ Energy read_energy(const Field& field, const Field& cluster_field, const Cluster
   if (field.is_mapping()) {
     const MappingReader keys = field.mapping(keys::energy);
     if (const auto grid = keys.find("grid")) energy.grams_per_kwh = read_grid(*grid, energy.constants);
-    if (const auto pue = keys.find("pue")) stated_pue = pue->number();
+    if (const auto pue = keys.find("pue")) stated_pue = pue->as<double>();
     keys.fail_if(stated_pue && *stated_pue < 1.0, "pue", "less electricity than the machines take", "1 or more");
     if (const auto machine = keys.find("machine")) machine_watts = machine->parse(parse_watts);
   } else {

@@ -9,86 +9,12 @@ namespace foretrain {
 
 namespace {
 
-constexpr int most = 1'000'000;
-
-/// A kind of NIC of scenarios/hardware/cards.yaml.
-struct CardType {
-  BytesPerSecond bandwidth;
-  bool infiniband = false;
-  CardMessages messages;
-};
-
-/// Measured rates of collective libraries through a NIC.
-CardMessages read_messages(const Field& field, FigureLog& log) {
-  const MappingReader keys = field.mapping(keys::messages);
-  CardMessages messages;
-  keys.fill(messages);
-  log.add(keys, {"efficiency", "message_time", "step", "largest"}, read_source(keys["source"]));
-  return messages;
-}
-
-CardType find_card_type(const Field& name, FigureLog& log) {
+/// An entry of scenarios/hardware/cards.yaml.
+MappingReader find_card(const Field& name) {
   const Field cards = Field(hardware_table("cards.yaml"), "").mapping(keys::cards_file)["cards"];
   const Field written(named_entry(cards.node(), name, "card"), join_path(cards.path(), name.text()));
-  const MappingReader card = written.mapping(keys::card);
-  CardType type;
-  if (const auto messages = card.find("messages")) type.messages = read_messages(*messages, log);
-  log.add(card["bandwidth"], read_source(card["source"]));
-  type.bandwidth = card["bandwidth"].quantity<BytesPerSecond>();
-  type.infiniband = card["medium"].flag("ethernet", "infiniband");
-  return type;
+  return written.mapping(keys::card);
 }
-
-/// Reads keys of a fabric that its rows do not fill.
-class ShapeReader {
- public:
-  ShapeReader(const MappingReader& keys, BytesPerSecond card, FigureLog& log) : keys_(keys), card_(card), log_(log) {}
-
-  void finish(SingleSwitch& /*none*/) const {}
-  void finish(FatTree& tree) const {
-    for (const auto& [key, value] : {std::pair("oversubscription", tree.oversubscription),
-                                     std::pair("pod_oversubscription", tree.pod_oversubscription)}) {
-      log_.add(keys_, {key});
-      keys_.fail_if(value < 1.0, key, "below 1", "1 for a full fabric, 2 where half of it is missing");
-    }
-    read_routing(tree, UplinkRouting::hash);
-  }
-  void finish(Dragonfly& dragonfly) const {
-    // As many as nodes: what Kim et al. call balanced, with half as many as routers in a group.
-    if (!keys_.has("global_links_per_router")) dragonfly.global_links_per_router = dragonfly.nodes_per_router;
-    read_bandwidth("local_bandwidth", dragonfly.local_bandwidth);
-    read_bandwidth("global_bandwidth", dragonfly.global_bandwidth);
-    read_routing(dragonfly, DragonflyRouting::valiant);
-  }
-  void finish(Torus& torus) const {
-    for (const Field& value : keys_["dimensions"].list_or_one()) {
-      torus.dimensions.push_back(static_cast<int>(value.integer({1, most})));
-    }
-    read_bandwidth("link_bandwidth", torus.link_bandwidth);
-  }
-  void finish(Sites& sites) const {
-    log_.add(keys_, {"distance", "bandwidth"});
-    sites.distance_metres = keys_["distance"].parse(parse_metres);
-  }
-
- private:
-  /// That of the card where it is not stated.
-  void read_bandwidth(std::string_view key, BytesPerSecond& value) const {
-    if (!keys_.has(key)) value = card_;
-    log_.add(keys_, {key});
-  }
-  template <typename Shape, typename Routing>
-  void read_routing(Shape& shape, Routing by_chance) const {
-    if (const auto routing = keys_.find("routing")) shape.routing = routing->choice<Routing>();
-    shape.seed = keys_.int_or("seed", 1, {1, most});
-    if (shape.routing == by_chance) return;
-    keys_.refuse({"seed"}, "nothing is drawn", fmt::format("routing: {}, or leave the key out", name(by_chance)));
-  }
-
-  const MappingReader& keys_;
-  BytesPerSecond card_;
-  FigureLog& log_;
-};
 
 template <typename Shape>
 void read_shape_keys(Shape& shape, const Field& field, BytesPerSecond card, FigureLog& log) {
@@ -103,7 +29,36 @@ void read_shape_keys(Shape& shape, const Field& field, BytesPerSecond card, Figu
   for (const keys::Key* key : known) {
     if (key->usual.starts_with("needed")) static_cast<void>(keys[key->name]);
   }
-  ShapeReader(keys, card, log).finish(shape);
+  /// That of the card where it is not stated.
+  [[maybe_unused]] const auto read_bandwidth = [&](std::string_view key, BytesPerSecond& value) {
+    if (!keys.has(key)) value = card;
+    log.add(keys, {key});
+  };
+  if constexpr (std::is_same_v<Shape, FatTree>) {
+    for (const auto& [key, value] : {std::pair("oversubscription", shape.oversubscription),
+                                     std::pair("pod_oversubscription", shape.pod_oversubscription)}) {
+      log.add(keys, {key});
+      keys.fail_if(value < 1.0, key, "below 1", "1 for a full fabric, 2 where half of it is missing");
+    }
+  } else if constexpr (std::is_same_v<Shape, Dragonfly>) {
+    // As many as nodes: what Kim et al. call balanced, with half as many as routers in a group.
+    if (!keys.has("global_links_per_router")) shape.global_links_per_router = shape.nodes_per_router;
+    read_bandwidth("local_bandwidth", shape.local_bandwidth);
+    read_bandwidth("global_bandwidth", shape.global_bandwidth);
+  } else if constexpr (std::is_same_v<Shape, Torus>) {
+    read_bandwidth("link_bandwidth", shape.link_bandwidth);
+  } else if constexpr (std::is_same_v<Shape, Sites>) {
+    log.add(keys, {"distance", "bandwidth"});
+    shape.distance_metres = keys["distance"].parse(parse_metres);
+  }
+  if constexpr (draws) {
+    using Routing = typename decltype(shape.routing)::value_type;
+    if (const auto routing = keys.find("routing")) shape.routing = routing->template as<Routing>({});
+    shape.seed = keys.value_or("seed", 1);
+    const Routing by_chance = *value_of<Routing>(std::is_same_v<Shape, FatTree> ? "hash" : "valiant");
+    if (shape.routing == by_chance) return;
+    keys.refuse({"seed"}, "nothing is drawn", fmt::format("routing: {}, or leave the key out", name(by_chance)));
+  }
 }
 
 using Shape = decltype(Fabric::shape);
@@ -114,7 +69,7 @@ Shape read_kind(const Field& field) {
   if (!field.is_mapping()) field.fail("no fabric", "a name, or { kind: fat_tree, … }");
   const auto stated = field.find("kind");
   if (!stated) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));
-  return shapes[stated->word(words)];
+  return shapes[stated->parse([&](const std::string& text) { return parse_word(text, words); })];
 }
 
 Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
@@ -123,7 +78,7 @@ Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
   std::visit([&](auto& shape) { read_shape_keys(shape, field, card, log); }, fabric.shape);
   if (const auto latency = field.find("switch_latency")) {
     log.add(*latency);
-    fabric.switch_latency = latency->quantity<Seconds>(Zero::allowed);
+    fabric.switch_latency = latency->as<Seconds>({.zero = Zero::allowed});
   }
   return fabric;
 }
@@ -142,8 +97,7 @@ SourcePosition position_of_path(Field field, const std::string& path) {
 /// `transport: { protocol: tcp, mtu: 1500 B, … }`.
 Transport read_transport(const Field& field, FigureLog& log) {
   const MappingReader transport = field.mapping(keys::transport);
-  Transport result;
-  transport.fill(result);
+  auto result = transport.filled<Transport>();
   const bool infiniband = result.protocol == Protocol::infiniband;
   const bool rdma = infiniband || result.protocol == Protocol::roce;
   if (!transport.has("mtu")) result.mtu = Bytes(rdma ? 4096.0 : 1500.0);
@@ -159,7 +113,7 @@ std::map<int, double> read_scaling(const Field& field) {
   std::map<int, double> scaling;
   for (const YamlEntry& entry : field.node().entries) {
     const Field share = field.below(entry);
-    const std::int64_t nodes = Field(yaml_scalar(entry.key, entry.where), share.path()).integer();
+    const std::int64_t nodes = Field(yaml_scalar(entry.key, entry.where), share.path()).as<std::int64_t>();
     scaling[static_cast<int>(nodes)] = read_share(share, "the remaining share of the efficiency, for example 80 %");
   }
   return scaling;
@@ -184,12 +138,19 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   network.fill(result.sharing);
   bool infiniband_card = true;
   if (const auto nic = network.find("nic")) {
-    const CardType card = find_card_type(*nic, log);
-    network.fail_if(network.has("nic_bandwidth") && result.nic_bandwidth != card.bandwidth, "nic_bandwidth",
+    const MappingReader card = find_card(*nic);
+    result.messages = {};
+    if (const auto messages = card.find("messages")) {
+      const MappingReader rates = messages->mapping(keys::messages);
+      rates.fill(result.messages);
+      log.add(rates, {"efficiency", "message_time", "step", "largest"}, read_source(rates["source"]));
+    }
+    log.add(card["bandwidth"], read_source(card["source"]));
+    const auto bandwidth = card["bandwidth"].as<BytesPerSecond>();
+    network.fail_if(network.has("nic_bandwidth") && result.nic_bandwidth != bandwidth, "nic_bandwidth",
                     "the card named by nic has a bandwidth already", "one of the two");
-    result.nic_bandwidth = card.bandwidth;
-    result.messages = card.messages;
-    infiniband_card = card.infiniband;
+    result.nic_bandwidth = bandwidth;
+    infiniband_card = card["medium"].as<bool>();
   }
   network.fail_if(result.oversubscription < 1.0, "oversubscription", "below 1",
                   "1 for a full fabric, 2 where half of it is missing");
@@ -211,8 +172,7 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
 
 Fault read_fault(const Field& field) {
   const MappingReader fault = field.mapping(keys::fault);
-  Fault result;
-  fault.fill(result);
+  auto result = fault.filled<Fault>();
   fault.fail_if(result.gpu >= 0 && result.node < 0, "gpu", "the GPU of no node", "also node: NUMBER");
   if (result.gpu >= 0) {
     fault.refuse({"card", "link", "failed", "bandwidth"}, "beside a GPU",
@@ -231,7 +191,7 @@ Fault read_fault(const Field& field) {
     if (const auto share = percentage(*bandwidth, "more than 0 %, up to 100 %; or failed: true")) {
       result.share = *share;
     } else {
-      result.bandwidth = bandwidth->quantity<BytesPerSecond>();
+      result.bandwidth = bandwidth->as<BytesPerSecond>();
     }
   }
   return result;
@@ -239,8 +199,7 @@ Fault read_fault(const Field& field) {
 
 Jitter read_jitter(const Field& field) {
   const MappingReader keys = field.mapping(keys::jitter);
-  Jitter jitter;
-  keys.fill(jitter);
+  auto jitter = keys.filled<Jitter>();
   if (jitter.rack > 0.0) static_cast<void>(keys["nodes_per_rack"]);
   if (const auto throttle = keys.find("throttle")) {
     const MappingReader parts = throttle->mapping(keys::throttle);
@@ -295,7 +254,7 @@ std::vector<BackgroundFlow> read_background(const Field& field, const Cluster& c
     BackgroundFlow flow;
     flow.from = read_place(keys["from"], cluster);
     flow.to = read_place(keys["to"], cluster);
-    flow.rate = keys.quantity_or("rate", flow.rate);
+    flow.rate = keys.value_or("rate", flow.rate);
     flow.where = keys["to"].where();
     if (keys["from"].text() == keys["to"].text()) {
       keys.fail("to", fmt::format("from {0} to {0}", keys["to"].text()), "another place than from");

@@ -7,8 +7,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::int64_t most_gpus_per_node = 1024;
-
 /// `nccl:` of a cluster or of a node, the version of the collective library: "2.29", "2.21.5" or "none". A patch
 /// changes no choice.
 NcclVersion read_nccl(const Field& field) {
@@ -28,17 +26,16 @@ NcclVersion read_nccl(const Field& field) {
 
 Node read_node_document(const Field& field) {
   const MappingReader node = field.mapping(keys::node);
-  if (node.text_or("kind", "node") != "node") node.fail("kind", "this file describes no node", "kind: node");
+  if (node.value_or<std::string>("kind", "node") != "node")
+    node.fail("kind", "this file describes no node", "kind: node");
 
   Node result;
-  result.name = node.text_or("name", "node");
-  result.description = node.text_or("description", "");
+  result.name = "node";
+  node.fill(result);
   FigureLog log(result.name, field);
   result.gpu = read_gpu(node["gpu"]);
   log.append(result.gpu.constants);
-  result.gpus = static_cast<int>(node["gpus"].integer({1, most_gpus_per_node}));
   result.cpu = read_cpu(node["cpu"], log);
-  if (node.has("peer_to_peer")) result.peer_to_peer = node.flag_or("peer_to_peer", true);
   if (const auto nccl = node.find("nccl")) result.nccl = read_nccl(*nccl);
   const std::optional<Field> link_types = node.find("link_types");
   const std::vector<Field> links = read_wiring(node["wiring"], link_types, result, log);
@@ -69,8 +66,8 @@ namespace {
 NodeGroup read_group(const MappingReader& keys, const std::optional<Field>& general, const Field& cluster) {
   NodeGroup group;
   group.node = read_node(keys["node"]);
-  group.nodes = keys.int_or("nodes", 1, {1, most_nodes});
-  group.gpus_per_node = keys.int_or("gpus_per_node", group.node.gpus, {1, most_gpus_per_node});
+  group.gpus_per_node = group.node.gpus;
+  keys.fill(group);
   keys.fail_if(group.gpus_per_node > group.node.gpus, "gpus_per_node", "{0} GPUs, but {1} has {2}", "at most {2}",
                group.gpus_per_node, group.node.name, group.node.gpus);
   group.network = group.node.network;
@@ -135,9 +132,7 @@ Cluster read_cluster(const Field& field) {
   if (result.node.gpu.processor) result.nccl = no_nccl;
   if (result.node.nccl) result.nccl = *result.node.nccl;
   if (const auto nccl = cluster.find("nccl")) result.nccl = read_nccl(*nccl);
-  if (const auto faults = cluster.find("faults")) {
-    for (const Field& fault : faults->list()) result.faults.push_back(read_fault(fault));
-  }
+  for (const Field& fault : cluster.list("faults")) result.faults.push_back(read_fault(fault));
   if (const auto jitter = cluster.find("jitter")) result.jitter = read_jitter(*jitter);
   require_possible_network(result, field);
   if (const auto price = cluster.find("price")) read_price(*price, field, result);

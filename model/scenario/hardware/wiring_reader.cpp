@@ -14,8 +14,7 @@ namespace {
 
 LinkType read_link_type(const std::string& name, const Field& field, FigureLog& log) {
   const MappingReader type = field.mapping(keys::link_type);
-  LinkType result;
-  type.fill(result);
+  auto result = type.filled<LinkType>();
   type.fail_if(result.collective_efficiency > 1.0, "collective_efficiency", "above 1", "a share of the bandwidth");
   result.name = name;
   const auto stated = type.find("source");
@@ -102,22 +101,13 @@ void read_link(const Field& field, const std::optional<Field>& own, Node& node, 
   right.resize(pairs, right.front());
   const Field name = link["link"];
   const int type = place_of(node.link_types, name.text(), [&] { return find_link_type(name, own, log); });
-  const int count = link.int_or("count", 1, {1, 1024});
+  const int count = link.value_or("count", 1);
   for (std::size_t i = 0; i < pairs; ++i) {
     const int a = vertex_index(left[i], ends[0], node);
     const int b = vertex_index(right[i], ends[1], node);
     if (a == b) link.fail("between", fmt::format("{} is linked to itself", left[i]), "two different parts");
     node.links.push_back({a, b, type, count});
     entries.push_back(field);
-  }
-}
-
-/// Complains of what is wrong in kinds of links that no link is of.
-void read_unused_types(const Field& types, const Node& node) {
-  for (const YamlEntry& entry : types.node().entries) {
-    if (std::ranges::find(node.link_types, entry.key, &LinkType::name) != node.link_types.end()) continue;
-    FigureLog unused("unused", types);
-    static_cast<void>(read_link_type(entry.key, types.below(entry), unused));
   }
 }
 
@@ -233,7 +223,11 @@ std::vector<Field> read_wiring(const Field& wiring, const std::optional<Field>& 
   for (int i = 0; i < node.cpu.sockets; ++i) node.vertices.push_back({fmt::format("cpu{}", i), VertexKind::cpu});
   std::vector<Field> entries;
   for (const Field& link : wiring.list()) read_link(link, own, node, log, entries);
-  if (own) read_unused_types(*own, node);
+  for (const YamlEntry& entry : own ? own->node().entries : std::vector<YamlEntry>()) {
+    if (std::ranges::find(node.link_types, entry.key, &LinkType::name) != node.link_types.end()) continue;
+    FigureLog unused("unused", *own);  // complains of what is wrong in kinds of links that no link is of
+    static_cast<void>(read_link_type(entry.key, own->below(entry), unused));
+  }
   return entries;
 }
 

@@ -140,7 +140,7 @@ constexpr Key learned_keys[] = {
 };
 
 constexpr Key condition_keys[] = {
-    {"zero", one_or_list(whole), "all", "Levels of ZeRO.", "", "", {0, 3}},
+    Key{"zero", one_or_list(whole), "all", "Levels of ZeRO."}.in({0, 3}),
     {"servers", flag, "both", "Gradients go to parameter servers."},
     {"interleaved", flag, "both", "Interleaved pipeline."},
     {"split_backward", flag, "both", "Deferred weight gradients (schedule: zero_bubble or dualpipe)."},

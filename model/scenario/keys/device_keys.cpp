@@ -15,9 +15,9 @@ constexpr std::string_view architecture_words[] = {"kepler", "pascal",    "volta
                                                    "hopper", "blackwell", "cdna2", "cdna3",  "cdna4",  "host"};
 constexpr Key gpu_keys[] = {
     {"kind", text, "gpu", "Kind of file: gpu."},
-    {"name", text, "gpu", "Name of the GPU in results."},
+    member<&Gpu::name>("Name of the GPU in results.", {.usual = "gpu"}),
     {"description", text, "", "One-line description for `foretrain hardware list`."},
-    {"architecture", words(architecture_words), "needed", "Its generation."},
+    needed<&Gpu::architecture>("Its generation.", {.value = words(architecture_words)}),
     needed<&Gpu::compute_capability>("CUDA's number of the generation, such as 9.0.", {.zero = Zero::refused}),
     needed<&Gpu::sms>("Streaming multiprocessors.", {.range = {1, 100'000}}),
     needed<&Gpu::boost_clock>("GHz", "The highest clock."),
@@ -32,8 +32,8 @@ constexpr Key gpu_keys[] = {
     needed<&Gpu::shared_memory_per_sm>("KiB", "Shared memory of a multiprocessor."),
     {"board_power", quantity("W"), "needed", "Power limit, which lowers clocks under load."},
     member<&Gpu::copy_engines>("Concurrent copies.", {.range = {1, 64}}),
-    {"slot", named(Catalogue::link), "not known", "Widest PCIe link of its connector."},
-    {"nvlink", named(Catalogue::link), "none", "Link type to other GPUs."},
+    member<&Gpu::slot>("Widest PCIe link of its connector.", {.value = named(Catalogue::link), .usual = "not known"}),
+    member<&Gpu::nvlink>("Link type to other GPUs.", {.value = named(Catalogue::link), .usual = "none"}),
     member<&Gpu::nvlinks>("Number of NVLinks.", {.range = {0, 64}}),
     member<&Gpu::bridged>("NVLink bridge between two PCIe cards."),
     member<&Gpu::peer_access>("Driver allows peer access over PCIe."),
@@ -76,7 +76,7 @@ constexpr Key processor_keys[] = {
 };
 
 constexpr Key cpu_keys[] = {
-    {"name", text, "cpu", "Name of the CPU in results."},
+    member<&Cpu::name>("Name of the CPU in results.", {.usual = "cpu"}),
     member<&Cpu::sockets>("Number of sockets.", {.range = {1, 64}}),
     needed<&Cpu::cores>("Physical cores, of all sockets together.", {.range = {1, 100'000}}),
     needed<&Cpu::clock>("GHz", "The clock with all cores busy."),

@@ -132,6 +132,17 @@ struct Key {
   std::array<const Ignored*, 4> ignored = {};   ///< the first that holds is told
 
   [[nodiscard]] constexpr bool needed() const { return usual == "needed"; }
+  /// The row with a range, or with whether zero makes sense.
+  [[nodiscard]] constexpr Key in(const IntegerRange& allowed) const {
+    Key row = *this;
+    row.range = allowed;
+    return row;
+  }
+  [[nodiscard]] constexpr Key with(Zero allowed) const {
+    Key row = *this;
+    row.zero = allowed;
+    return row;
+  }
 };
 
 /// Further keys of a mapping in which a key has one of some words.

@@ -20,16 +20,6 @@ bool has_word(std::string_view words, std::string_view word) {
   return !word.empty() && std::ranges::count(split_words(words), word) > 0;
 }
 
-/// The variants that the word chooses; all where it chooses none.
-std::vector<const Variant*> variants_of(const Mapping& mapping, std::string_view word) {
-  std::vector<const Variant*> chosen, all;
-  for (const Variant& variant : mapping.variants) {
-    all.push_back(&variant);
-    if (has_word(variant.words, word)) chosen.push_back(&variant);
-  }
-  return chosen.empty() ? all : chosen;
-}
-
 /// "kind: matmul or convolution", where a key of the mapping decides.
 std::string condition_of(const Mapping& mapping, const Variant& variant) {
   const bool own = std::ranges::find(mapping.keys, mapping.decides, &Key::name) != mapping.keys.end();
@@ -94,9 +84,6 @@ class Walk {
     for (const Variant& variant : mapping->variants) {
       const std::string condition = condition_of(*mapping, variant);
       tell(*variant.keys, path, condition.empty() ? when : condition);
-      for (const Variant& inner : variant.keys->variants) {
-        tell(*inner.keys, path, condition_of(*variant.keys, inner));
-      }
     }
     for (const Key* key : keys_beside(form)) places_.push_back({joined(path, *key), key, ""});
     open_.pop_back();
@@ -117,25 +104,16 @@ class Walk {
 };
 
 std::string describe(const Form& form) {
-  switch (form.kind) {
-    case Form::Kind::whole:
-      return "an integer";
-    case Form::Kind::number:
-      return "a number";
-    case Form::Kind::flag:
-      return "true or false";
-    case Form::Kind::word:
-      return or_list({form.words.begin(), form.words.end()}, form.words.size());
-    case Form::Kind::quantity:
-      return fmt::format("{} ({})", family_of(form.unit).what, form.unit);
-    case Form::Kind::text:
-      return "a string";
-    case Form::Kind::mapping:
-      return "a mapping";
-    case Form::Kind::name:
-      break;
+  if (form.kind == Form::Kind::word) return or_list({form.words.begin(), form.words.end()}, form.words.size());
+  if (form.kind == Form::Kind::quantity) return fmt::format("{} ({})", family_of(form.unit).what, form.unit);
+  if (form.kind == Form::Kind::name) {
+    return fmt::format("a {}'s name{}", row_of(form.catalogue).noun, form.mapping != nullptr ? " or a mapping" : "");
   }
-  return fmt::format("a {}'s name{}", row_of(form.catalogue).noun, form.mapping != nullptr ? " or a mapping" : "");
+  return form.kind == Form::Kind::whole    ? "an integer"
+         : form.kind == Form::Kind::number ? "a number"
+         : form.kind == Form::Kind::flag   ? "true or false"
+         : form.kind == Form::Kind::text   ? "a string"
+                                           : "a mapping";
 }
 
 /// The same of several forms that have the same shape.
@@ -231,7 +209,11 @@ std::vector<const Key*> keys_of(const Form& form, std::string_view word) {
     for (const Key& key : mapping.keys) known.push_back(&key);
   };
   add(*form.mapping);
-  for (const Variant* variant : variants_of(*form.mapping, word)) add(*variant->keys);
+  const auto chosen = [&](const Variant& variant) { return has_word(variant.words, word); };
+  const bool chooses = std::ranges::any_of(form.mapping->variants, chosen);
+  for (const Variant& variant : form.mapping->variants) {
+    if (!chooses || chosen(variant)) add(*variant.keys);
+  }
   for (const Key* key : keys_beside(form)) known.push_back(key);
   return known;
 }

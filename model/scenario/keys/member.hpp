@@ -58,16 +58,19 @@ constexpr bool refuses_zero(const Key& key) {
   return key.zero.value_or(std::is_same_v<T, double> ? Zero::allowed : Zero::refused) == Zero::refused;
 }
 
+}  // namespace detail
+
 /// The value that a text stands for. Throws UnitError.
 template <typename T>
 T parsed(std::string_view text, const Key& key) {
   constexpr bool is_number = std::is_same_v<T, double>;
+  const std::span<const std::string_view> words = detail::words_of(key);
   if constexpr (std::is_same_v<T, std::string>) {
-    return std::string(text);
+    return std::string(words.empty() ? text : words[parse_word(text, words)]);
   } else if constexpr (std::is_same_v<T, bool>) {
-    return words_of(key).empty() ? parse_flag(text) : parse_word(text, words_of(key)) == 1;
+    return words.empty() ? parse_flag(text) : parse_word(text, words) == 1;
   } else if constexpr (std::is_enum_v<T>) {
-    return *value_of<T>(words_of(key)[parse_word(text, words_of(key))]);
+    return words.empty() ? static_cast<T>(parse_word(text, names_of<T>)) : *value_of<T>(words[parse_word(text, words)]);
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(parse_integer(text, key.range.minimum, key.range.maximum));
   } else {
@@ -78,10 +81,12 @@ T parsed(std::string_view text, const Key& key) {
     } else {
       value = parse_value<T>(text);
     }
-    if (!refuses_zero<T>(key) || value > T(0.0)) return value;
+    if (!detail::refuses_zero<T>(key) || value > T(0.0)) return value;
     throw UnitError("zero is impossible here", is_number ? "a number above zero" : "a value above zero");
   }
 }
+
+namespace detail {
 
 /// A value as a file says it; empty where a file could not, for it stands for nothing: that there is no limit, say.
 template <typename T>

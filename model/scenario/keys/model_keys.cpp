@@ -58,26 +58,31 @@ constexpr Key language_keys[] = {
     member<&Transformer::shared_experts>("Shared experts, used by every token.",
                                          {.together = "With experts.", .range = {0, 1000}}),
     {"dense_layers", whole, "0", "Layers at the beginning that have no experts.", "With dense_ffn_hidden."},
-    {"dense_ffn_hidden", whole, "needed with dense_layers", "Width of the feed-forward part of those layers."},
+    Key{"dense_ffn_hidden", whole, "needed with dense_layers", "Width of the feed-forward part of those layers."}.in(
+        any_width),
     member<&Transformer::expert_imbalance>("Tokens of the busiest rank's experts over the mean.",
                                            {.together = "With experts."}),
     member<&Transformer::expert_capacity>("Capacity factor: tokens per expert over the mean; others are dropped.",
                                           {.usual = "all tokens", .together = "With experts.", .zero = Zero::refused}),
     {"attention_kind", one_of<"full", "sliding", "mla">, "by the keys below",
      "Attention: full, sliding window, or multi-head latent attention (MLA)."},
-    {"q_lora_rank", whole, "0: none", "Rank of the query projection (latent attention).", "With kv_lora_rank."},
-    {"kv_lora_rank", whole, "0: none", "Rank of the key-value projection (latent attention)."},
-    {"rope_head_dim", whole, "0", "Width of the rotated part that all heads share.", "With kv_lora_rank."},
-    {"v_head_dim", whole, "head_dim", "Width of a head's values.", "With kv_lora_rank."},
-    {"window", whole, "all tokens", "Tokens that a token attends to, itself included (sliding attention)."},
-    {"full_attention_every", whole, "none", "One full-attention layer per this many layers.", "With window."},
+    Key{"q_lora_rank", whole, "0: none", "Rank of the query projection (latent attention).", "With kv_lora_rank."}.in(
+        latent_width),
+    Key{"kv_lora_rank", whole, "0: none", "Rank of the key-value projection (latent attention)."}.in(latent_width),
+    Key{"rope_head_dim", whole, "0", "Width of the rotated part that all heads share.", "With kv_lora_rank."}.in(
+        {0, 1'000'000}),
+    Key{"v_head_dim", whole, "head_dim", "Width of a head's values.", "With kv_lora_rank."}.in(latent_width),
+    Key{"window", whole, "all tokens", "Tokens that a token attends to, itself included (sliding attention)."}.in(
+        {1, 1'000'000'000}),
+    Key{"full_attention_every", whole, "none", "One full-attention layer per this many layers.", "With window."}.in(
+        {1, 100'000}),
     member<&Transformer::qk_norm>("Norm of queries and keys per head (QK norm)."),
     member<&Transformer::attention_sinks>("Attention sink: a learned score per head."),
     member<&Transformer::post_norms>("Second norm after attention and feed-forward."),
     member<&Transformer::mtp_layers>("Layers that predict further tokens.", {.range = {0, 100}}),
     {"layer_pattern", text, "blocks alone",
      "A letter for each layer: M (Mamba-2), * (attention), - (feed-forward), E (experts)."},
-    {"mamba_heads", whole, "needed with M", "Heads of a Mamba-2 layer.", "With layer_pattern."},
+    Key{"mamba_heads", whole, "needed with M", "Heads of a Mamba-2 layer.", "With layer_pattern."}.in(latent_width),
     member<&MambaConfig::head_dim>("Width of a Mamba head.",
                                    {.name = "mamba_head_dim", .together = with_pattern, .range = latent_width}),
     member<&MambaConfig::state>("Numbers of state of each of its channels.",
@@ -135,7 +140,7 @@ constexpr Key resampler_keys[] = {
 };
 
 constexpr Value layers_in_order = list(mapping(layer) | text);
-constexpr IntegerRange layer_width{1, 100'000'000}, layer_window{1, 10'000};
+constexpr IntegerRange layer_width{1, 100'000'000}, layer_window{1, 10'000}, layer_pad{0, 10'000};
 constexpr Value one_or_two = whole | list(whole);
 constexpr Key has_bias = member<&NetworkLayer::bias>("Bias.");
 
@@ -153,9 +158,9 @@ constexpr Key layer_keys[] = {
 
 constexpr Key convolution_layer_keys[] = {
     needed<&NetworkLayer::out>("Filters.", {.range = layer_width}),
-    {"kernel", one_or_two, "needed", "Side of a filter, or [height, width]."},
+    Key{"kernel", one_or_two, "needed", "Side of a filter, or [height, width]."}.in(layer_window),
     member<&NetworkLayer::stride>("Pixels from one window to the next.", {.range = layer_window}),
-    {"pad", one_or_two, "0", "Pixels of zeros around the input, or [height, width]."},
+    Key{"pad", one_or_two, "0", "Pixels of zeros around the input, or [height, width]."}.in(layer_pad),
     member<&NetworkLayer::groups>("Channel groups of a grouped convolution.", {.range = layer_width}),
     has_bias,
 };
@@ -166,9 +171,9 @@ constexpr Key linear_layer_keys[] = {
 };
 
 constexpr Key pool_layer_keys[] = {
-    {"kernel", one_or_two, "needed", "Side of a window, or [height, width]."},
+    Key{"kernel", one_or_two, "needed", "Side of a window, or [height, width]."}.in(layer_window),
     member<&NetworkLayer::stride>("Pixels from one window to the next.", {.usual = "kernel", .range = layer_window}),
-    {"pad", one_or_two, "0", "Pixels around the input, or [height, width]."},
+    Key{"pad", one_or_two, "0", "Pixels around the input, or [height, width]."}.in(layer_pad),
 };
 
 constexpr Key residual_keys[] = {

@@ -10,13 +10,13 @@ namespace {
 
 constexpr Key node_keys[] = {
     {"kind", text, "node", "Kind of file: node."},
-    {"name", text, "node", "Name of the node in results."},
-    {"description", text, "", "One-line description for `foretrain hardware list`."},
+    member<&Node::name>("Name of the node in results.", {.usual = "node"}),
+    member<&Node::description>("One-line description for `foretrain hardware list`."),
     {"gpu", named(Catalogue::gpu, gpu), "needed", "The kind of GPU."},
-    {"gpus", whole, "needed", "GPUs per node."},
+    needed<&Node::gpus>("GPUs per node.", {.range = {1, 1024}}),
     {"cpu", mapping(cpu), "needed", "Its processors and their memory."},
-    {"peer_to_peer", flag, "below PCIe switches, where the GPU has peer_access",
-     "GPU peer-to-peer copies over PCIe, not through CPU memory."},
+    member<&Node::peer_to_peer>("GPU peer-to-peer copies over PCIe, not through CPU memory.",
+                                {.usual = "below PCIe switches, where the GPU has peer_access"}),
     {"nccl", text, "the cluster's", "NCCL version; none: collectives without library overhead (textbook nodes)."},
     {"link_types", by_name(mapping(link_type)), "", "Own link types, by name."},
     {"wiring", list(mapping(link)), "needed", "The links between GPUs, switches and processors."},
@@ -31,7 +31,7 @@ constexpr Key link_keys[] = {
     {"between", list(text), "needed",
      "The two ends: gpu<number>, cpu<number>, nvswitch…, plx… or pcie…; gpu0..gpu7 stands for eight links."},
     {"link", named(Catalogue::link), "needed", "The kind of link: a name of link_types or of the catalogue's links."},
-    {"count", whole, "1", "Number of parallel links."},
+    Key{"count", whole, "1", "Number of parallel links."}.in({1, 1024}),
 };
 
 constexpr Key nics_keys[] = {
@@ -161,7 +161,7 @@ constexpr Key fabric_keys[] = {
      "Routing. fat_tree: perfect (all uplinks), adaptive or hash (ECMP); dragonfly: minimal or valiant (by another "
      "group).",
      "kind: fat_tree or dragonfly"},
-    {"seed", whole, "1", "Random seed of hash and valiant routes.", "routing: hash or valiant"},
+    Key{"seed", whole, "1", "Random seed of hash and valiant routes.", "routing: hash or valiant"}.in(to_a_million),
     member<&Dragonfly::nodes_per_router>(
         "Machines on a router.",
         {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
@@ -177,7 +177,9 @@ constexpr Key fabric_keys[] = {
                                         {.together = "kind: dragonfly"}),
     member<&Dragonfly::global_bandwidth>("Gbit/s", "the card's", "Bandwidth of a link between groups.",
                                          {.together = "kind: dragonfly"}),
-    {"dimensions", one_or_list(whole), "needed of torus", "Machines along each dimension: [4, 4, 2].", "kind: torus"},
+    member<&Torus::dimensions>(
+        "Machines along each dimension: [4, 4, 2].",
+        {.value = one_or_list(whole), .usual = "needed of torus", .together = "kind: torus", .range = to_a_million}),
     member<&Torus::link_bandwidth>("Gbit/s", "the card's", "To one neighbour, in one direction.",
                                    {.together = "kind: torus"}),
     member<&Sites::sites>("Number of sites; nodes are divided evenly.",

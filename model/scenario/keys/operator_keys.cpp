@@ -1,5 +1,6 @@
 // Operators stated by their shapes: on a GPU, on a processor, or on a disk, alone and in lists of tasks.
 
+#include "model/base/work.hpp"
 #include "model/cost/launches.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/keys/member.hpp"
@@ -104,23 +105,25 @@ constexpr Key convolution_keys[] = {
     needed<&Convolution::h>("Height of the input.", {.name = "height", .range = any_size}),
     needed<&Convolution::w>("Width of the input.", {.name = "width", .range = any_size}),
     needed<&Convolution::k>("Channels of the result.", {.name = "filters", .range = any_size}),
-    {"kernel", height_and_width, "needed", "Side of a filter, or [height, width]."},
+    Key{"kernel", height_and_width, "needed", "Side of a filter, or [height, width]."}.in({1, 10'000}),
     member<&Convolution::stride>("Pixels from one window to the next.", {.usual = "1", .range = {1, 10'000}}),
-    {"pad", height_and_width, "0", "Pixels of zeros around the input, or [height, width]."},
+    Key{"pad", height_and_width, "0", "Pixels of zeros around the input, or [height, width]."}.in({0, 10'000}),
     member<&Convolution::groups>("Channel groups of a grouped convolution.", {.usual = "1", .range = any_size}),
     member<&Convolution::pass>("The convolution itself, or one of its gradients.", {.usual = "forward"}),
     {"precision", a_precision, "fp32", "The format of the operands."},
 };
 
+constexpr IntegerRange any_length{1, 100'000'000};
 constexpr Key attention_keys[] = {
     needed<&Attention::batch>("Sequences.", {.range = any_size}),
     needed<&Attention::heads>("Heads.", {.range = any_size}),
     member<&Attention::kv_heads>("Heads of keys and values: a divisor of heads.",
                                  {.usual = "heads", .range = any_size}),
-    {"sequence", whole, "needed", "Queries of a sequence.", "Instead of lengths."},
-    {"key_sequence", whole, "sequence", "Keys of a sequence.", "Instead of lengths."},
-    {"lengths", one_or_list(whole) | mapping(lengths), "", "Lengths of sequences that are packed into one.",
-     "Instead of sequence."},
+    Key{"sequence", whole, "needed", "Queries of a sequence.", "Instead of lengths."}.in(any_size),
+    Key{"key_sequence", whole, "sequence", "Keys of a sequence.", "Instead of lengths."}.in(any_size),
+    Key{"lengths", one_or_list(whole) | mapping(lengths), "", "Lengths of sequences that are packed into one.",
+        "Instead of sequence."}
+        .in(any_length),
     needed<&Attention::head_dim>("Width of a head.", {.range = any_size}),
     member<&Attention::causal>("Causal mask."),
     member<&Attention::window>("Keys that a query attends to.", {.usual = "all keys", .range = any_size}),
@@ -142,11 +145,11 @@ constexpr Key attention_keys[] = {
 
 constexpr Key lengths_keys[] = {
     {"distribution", one_of<"lognormal">, "needed", "Distribution of lengths."},
-    {"count", whole, "needed", "Number of sequences."},
-    {"mean", number, "needed", "The mean length."},
+    Key{"count", whole, "needed", "Number of sequences."}.in({1, 100'000}),
+    Key{"mean", number, "needed", "The mean length."}.with(Zero::refused),
     {"spread", number, "needed", "Standard deviation, in tokens."},
-    {"shortest", whole, "1", "No sequence is shorter."},
-    {"longest", whole, "unlimited", "No sequence is longer."},
+    Key{"shortest", whole, "1", "No sequence is shorter."}.in(any_length),
+    Key{"longest", whole, "unlimited", "No sequence is longer."}.in(any_length),
 };
 
 constexpr IntegerRange any_count{1, 1'000'000'000'000}, some_operands{0, 1000};
@@ -210,7 +213,7 @@ constexpr std::array update_rules = {Optimizer::sgd, Optimizer::momentum, Optimi
 constexpr IntegerRange some_tensors{1, 10'000'000};
 constexpr Key optimizer_keys[] = {
     needed<&UpdateShape::parameters>("Parameters that are updated.", {.range = any_count}),
-    {"algorithm", word_among<update_rules>, "adamw", "The optimizer."},
+    member<&UpdateShape::algorithm>("The optimizer.", {.value = word_among<update_rules>}),
     member<&UpdateShape::tensors>("Tensors that the parameters are in.", {.range = some_tensors}),
     member<&UpdateShape::fused>("Fused optimizer: one kernel updates all tensors."),
     member<&UpdateShape::precision>("The format of a second copy of the weights; fp32: none."),
@@ -228,7 +231,7 @@ constexpr Key memory_access_keys[] = {
     needed<&MemoryAccess::working_set>("MB", "Memory that is read."),
     member<&MemoryAccess::element>("Size of one read.", {.value = quantity("B"), .usual = "4 B"}),
     {"stride", quantity("B"), "needed of strided", "From one read to the next.", "pattern: strided"},
-    {"reads", whole, "once through the working set", "Number of reads."},
+    Key{"reads", whole, "once through the working set", "Number of reads."}.in({1, 1'000'000'000'000'000}),
 };
 
 constexpr Key memory_walk_keys[] = {
@@ -267,7 +270,7 @@ constexpr Key task_keys[] = {
 constexpr Variant task_variants[] = {{"loop", &loop}};
 
 constexpr Key loop_keys[] = {
-    {"loop", whole, "", "Repetitions of the task list."},
+    Key{"loop", whole, "", "Repetitions of the task list."}.in({1, 10'000'000}),
     {"tasks", list(mapping(task)), "needed with loop", "The tasks."},
 };
 
@@ -284,28 +287,28 @@ constexpr Variant further_work[] = {{"copy", &copy_task}, {"page_lock", &sized},
 constexpr auto run_variants = joined(device_operators, further_work);
 
 constexpr Key copy_task_keys[] = {
-    {"from", text, "needed", "gpu0, cpu, cpu0 or disk."},
-    {"to", text, "needed", "Another of them."},
-    {"size", quantity("MB"), "needed", "Bytes."},
-    {"pinned", flag, "true", "Pinned CPU memory."},
+    needed<&CopyWork::from>("gpu0, cpu, cpu0 or disk."),
+    needed<&CopyWork::to>("Another of them."),
+    needed<&CopyWork::size>("MB", "Bytes.", {.zero = Zero::allowed}),
+    member<&CopyWork::pinned>("Pinned CPU memory."),
 };
 constexpr Key sized_keys[] = {
-    {"size", quantity("MB"), "needed", "Bytes."},
+    Key{"size", quantity("MB"), "needed", "Bytes."}.with(Zero::allowed),
 };
 constexpr Key pause_keys[] = {
-    {"time", quantity("ms"), "needed", "Idle time."},
+    Key{"time", quantity("ms"), "needed", "Idle time."}.with(Zero::allowed),
 };
 constexpr Key item_keys[] = {
     {"from", text, "needed", "The GPU, or one of its streams: gpu0:stream1."},
 };
 constexpr Key print_keys[] = {
     {"from", text, "needed", "The GPU, or one of its streams: gpu0:stream1."},
-    {"size", quantity("MB"), "needed", "Size of the result."},
+    Key{"size", quantity("MB"), "needed", "Size of the result."}.with(Zero::allowed),
 };
 
 constexpr Key call_keys[] = {
     {"model", named(Catalogue::model, model), "needed", "The model."},
-    {"batch", whole, "1", "Samples."},
+    Key{"batch", whole, "1", "Samples."}.in(any_size),
     {"precision", word_among<training_precisions>, "fp32", "Number format of GEMMs."},
     {"attention", word<AttentionKind>, "flash; standard on old GPUs", "Attention kernels."},
     {"execution", word<ExecutionMode>, "plan.execution",

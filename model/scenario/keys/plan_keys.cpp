@@ -128,8 +128,9 @@ constexpr Key plan_keys[] = {
                            .together = "A model with experts.",
                            .title = "expert-parallel GPUs",
                            .range = factor}),
-    with<no_experts>({"expert_tensor", whole, "tensor; 1 for small experts",
-                      "Tensor-parallel ranks of an expert: 1, or as many as tensor."}),
+    with<no_experts>(Key{"expert_tensor", whole, "tensor; 1 for small experts",
+                         "Tensor-parallel ranks of an expert: 1, or as many as tensor."}
+                         .in(factor)),
     member<&Plan::expert_dispatch, to_experts>(
         "Expert all-to-all: one copy per expert, or one per node (deduplicated, forwarded).",
         {.usual = "the framework's, or forwarded", .together = "A model with experts."}),
@@ -185,9 +186,10 @@ constexpr Key plan_keys[] = {
                          "Rank order: parallel dimensions, fastest-varying first, joined by -."}),
     member<&Plan::split, nodes_alike>("Samples per data-parallel rank on unequal nodes: equal, by speed, or best.",
                                       {.usual = "equal", .together = "With cluster.groups."}),
-    with<one_stage>({"stage_layers", one_of<"by_speed"> | list(whole), "as many each",
-                     "Layers per pipeline stage, or by the speed of its GPUs.",
-                     "With pipeline above 1, interleave 1."}),
+    with<one_stage>(Key{"stage_layers", one_of<"by_speed"> | list(whole), "as many each",
+                        "Layers per pipeline stage, or by the speed of its GPUs.",
+                        "With pipeline above 1, interleave 1."}
+                        .in({0, 100'000})),
     {"placement", one_of<"packed", "scattered"> | one_or_list(text), "packed",
      "Nodes in rank order: packed, scattered over leaf switches, or a list such as [0..7, 12]."},
     {"framework", named(Catalogue::trainer), "tuned",

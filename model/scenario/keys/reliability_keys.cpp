@@ -26,7 +26,8 @@ constexpr Key failures_keys[] = {
 constexpr Key stragglers_keys[] = {
     {"gpu", time_between_failures, "needed", "Mean time until a GPU becomes slow."},
     {"speed", quantity("%") | number, "needed", "Remaining speed."},
-    {"noticed", quantity("h"), "needed", "Time until a slow GPU is detected and its node replaced."},
+    Key{"noticed", quantity("h"), "needed", "Time until a slow GPU is detected and its node replaced."}.with(
+        Zero::allowed),
 };
 
 constexpr Key recovery_keys[] = {

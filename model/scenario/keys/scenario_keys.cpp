@@ -21,10 +21,16 @@ constexpr Key scenario_keys[] = {
     {"assumed", by_name(text), "nothing", "Assumed keys with reasons, which predictions repeat as warnings."},
 };
 
+constexpr IntegerRange node_counts{1, 131'072};  // five times the largest machines of 2025
+constexpr Key gpus_per_node =
+    member<&NodeGroup::gpus_per_node>("GPUs used per node.", {.usual = "all GPUs of a node", .range = {1, 1024}});
 constexpr Key cluster_keys[] = {
     {"node", named(Catalogue::node, node), "needed, unless groups", "Node type."},
-    {"nodes", whole, "1", "Number of nodes.", "Several need a network: cluster.network, or the node's.", "machines"},
-    {"gpus_per_node", whole, "all GPUs of a node", "GPUs used per node."},
+    member<&NodeGroup::nodes>("Number of nodes.",
+                              {.together = "Several need a network: cluster.network, or the node's.",
+                               .title = "machines",
+                               .range = node_counts}),
+    gpus_per_node,
     {"network", mapping(network), "the node's", "Network between nodes; overrides the node's."},
     {"groups", list(mapping(group)), "one node type", "Node groups of several types on one network, in rank order.",
      "Instead of node, nodes and gpus_per_node."},
@@ -44,8 +50,8 @@ constexpr Key cluster_keys[] = {
 
 constexpr Key group_keys[] = {
     {"node", named(Catalogue::node, node), "needed", "Node type of the group."},
-    {"nodes", whole, "1", "Number of nodes of the group."},
-    {"gpus_per_node", whole, "all GPUs of a node", "GPUs used per node."},
+    member<&NodeGroup::nodes>("Number of nodes of the group.", {.range = node_counts}),
+    gpus_per_node,
     {"network", mapping(network), "the cluster's", "NICs of the group.",
      "A fabric is the cluster's: cluster.network.fabric."},
 };

@@ -66,7 +66,8 @@ constexpr Key train_keys[] = {
                                           .together = "A multiple of micro_batch x plan.data.",
                                           .title = "samples of a step",
                                           .range = {1, 1'000'000'000}}),
-    {"global_batch_per_gpu", number, "", "Global batch divided by the number of GPUs.", "Instead of global_batch."},
+    Key{"global_batch_per_gpu", number, "", "Global batch divided by the number of GPUs.", "Instead of global_batch."}
+        .with(Zero::refused),
     member<&TrainWorkload::micro_batch>("Micro-batch: samples per data-parallel rank and pass.",
                                         {.value = whole | words(auto_words), .range = {1, 1'000'000'000}}),
     {"precision", word_among<training_precisions> | mapping(precision), "bf16", "Number format of GEMMs."},
@@ -235,7 +236,7 @@ constexpr Key batching_keys[] = {
 };
 
 constexpr Key lora_keys[] = {
-    {"rank", whole, "needed", "Rank of the adapters."},
+    Key{"rank", whole, "needed", "Rank of the adapters."}.in({1, 1'000'000}),
     {"targets", one_or_list(one_of<"attention", "ffn", "qkv">), "qkv", "The matrices that have adapters."},
 };
 
@@ -246,7 +247,7 @@ constexpr Key quantisation_keys[] = {
 
 constexpr Key collective_keys[] = {
     {"operation", word<CollectiveOperation>, "needed", "Operation."},
-    {"size", quantity("MB"), "needed", "Message size per rank.", "", "message"},
+    Key{"size", quantity("MB"), "needed", "Message size per rank.", "", "message"}.with(Zero::allowed),
     {"ranks", whole, "all GPUs", "Number of ranks: the first GPUs of the cluster.", "", "workers"},
     {"groups", whole, "1", "Number of groups, each with its own collective."},
     {"layout", word<RankGrouping>, "blocked", "Groups of consecutive ranks (blocked), or strided."},
@@ -258,7 +259,8 @@ constexpr Key collective_keys[] = {
 };
 
 constexpr Key checkpoint_keys[] = {
-    {"every", whole | words(auto_words), "needed", "Checkpoint interval in steps; auto: best goodput."},
+    Key{"every", whole | words(auto_words), "needed", "Checkpoint interval in steps; auto: best goodput."}.in(
+        {1, 1'000'000'000}),
     member<&Checkpoint::mode>("Checkpoint mode."),
     {"storage", named(Catalogue::storage, storage) | one_of<"node">, "object-store",
      "Checkpoint storage; node: local disks, lost with the node."},
@@ -312,7 +314,7 @@ constexpr Key dataset_keys[] = {
 };
 
 constexpr Key loader_alone_keys[] = {
-    {"batch", whole, "needed", "Samples per batch."},
+    Key{"batch", whole, "needed", "Samples per batch."}.in({1, 1'000'000'000}),
 };
 
 constexpr Key disk_request_keys[] = {

@@ -13,16 +13,22 @@ namespace foretrain {
 /// Where a dotted key was written, else the nearest key above it that was.
 SourcePosition position_of(const Scenario& scenario, std::string_view key);
 
-/// Throws ScenarioError at the key: what it says, and what is expected.
-[[noreturn]] void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected);
-void fail_if(const Scenario& scenario, bool wrong, std::string_view key, std::string_view got,
-             std::string_view expected);
-/// The same with texts that are made of values.
-template <typename... Args>
-requires(sizeof...(Args) > 0) void fail_if(const Scenario& scenario, bool wrong, std::string_view key,
-                                           Format<Args...> got, Format<Args...> expected, const Args&... args) {
-  if (wrong) fail(scenario, key, fmt::format(got, args...), fmt::format(expected, args...));
-}
+/// A scenario whose parts are checked against each other.
+struct CheckedScenario {
+  const Scenario& scenario;
+  const Plan& plan = scenario.plan;
+  const Sync& sync = plan.sync;
+  const Cluster& cluster = scenario.cluster;
+  const TrainWorkload* train = std::get_if<TrainWorkload>(&scenario.workload);  ///< null: another kind of work
+  bool servers = has_servers(sync.algorithm);
+
+  /// Throws ScenarioError at the key: what it says, and what is expected.
+  [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
+  template <typename... Args>
+  void fail_if(bool wrong, std::string_view key, Text<Args...> got, Text<Args...> expected, const Args&... args) const {
+    if (wrong) fail(key, TextOf<Args...>::made(got, args...), TextOf<Args...>::made(expected, args...));
+  }
+};
 
 /// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs. Refuses a global batch that
 /// data × micro-batch does not divide, and heads, feed-forward width, sequence or experts that their factor does not
@@ -30,12 +36,9 @@ requires(sizeof...(Args) > 0) void fail_if(const Scenario& scenario, bool wrong,
 /// background traffic beside a workload that uses no link; and what the checks below find.
 void check_scenario(const Scenario& scenario);
 
-/// Parameter servers, compression and levels that workload, plan or cluster cannot have.
-void check_sync(const Scenario& scenario);
-
-void check_failures(const Scenario& scenario);
-/// Unequal batches, and processors that train beside GPUs.
-void check_split(const Scenario& scenario);
+/// Parameter servers, compression and levels that workload, plan or cluster cannot have; failures; unequal batches, and
+/// processors that train beside GPUs.
+void check_training(const Scenario& scenario);
 /// Stated layers of stages that do not add up to the model's.
 void check_stage_layers(const Scenario& scenario);
 

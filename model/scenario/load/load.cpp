@@ -24,8 +24,9 @@ std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
   const std::int64_t gpus = worker_gpus(scenario.plan, scenario.cluster);
   const double batch = per_gpu * number(gpus);
   constexpr double most = 1e9;
-  fail_if(scenario, batch < 1.0 || batch > most || batch != std::floor(batch), "workload.train.global_batch_per_gpu",
-          "{0} samples on {1} GPUs", "a multiple of 1/{1}", batch, gpus);
+  CheckedScenario{scenario}.fail_if(batch < 1.0 || batch > most || batch != std::floor(batch),
+                                    "workload.train.global_batch_per_gpu", "{0} samples on {1} GPUs",
+                                    "a multiple of 1/{1}", batch, gpus);
   return static_cast<std::int64_t>(batch);
 }
 
@@ -94,8 +95,9 @@ void read_training(const Field& plan, const ReadWorkload& workload, Scenario& sc
   if (!workload.states_global_batch) train.global_batch = train.micro_batch * scenario.plan.data;
   if (workload.global_batch_per_gpu) {
     const std::int64_t batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
-    fail_if(scenario, workload.states_global_batch && batch != train.global_batch,
-            "workload.train.global_batch_per_gpu", "global_batch is stated already", "either this key or global_batch");
+    CheckedScenario{scenario}.fail_if(workload.states_global_batch && batch != train.global_batch,
+                                      "workload.train.global_batch_per_gpu", "global_batch is stated already",
+                                      "either this key or global_batch");
     train.global_batch = batch;
   }
   // How processes were started decides what the host's part takes, by a factor of two and more.
@@ -120,8 +122,8 @@ void read_document(std::string_view default_name, Scenario& scenario) {
   YamlNode& document = scenario.where.document;
   const std::vector<Constant> learned = add_learned_cluster(document);
   const MappingReader keys = Field(document, "").mapping(keys::scenario);
-  scenario.name = keys.text_or("name", default_name);
-  scenario.description = keys.text_or("description", "");
+  scenario.name = keys.value_or("name", std::string(default_name));
+  scenario.description = keys.value_or<std::string>("description", "");
   scenario.cluster = read_once(keys["cluster"], read_cluster);
   scenario.assumed = assumed_of(keys, scenario.cluster);
   ReadWorkload workload = read_workload(keys["workload"], scenario.cluster);

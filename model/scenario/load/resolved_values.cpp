@@ -136,9 +136,10 @@ class Resolver {
       if (*std::ranges::find(mapping.known, key->name, &keys::Key::name) != key) continue;  // of two variants
       const std::string path = join_path(mapping.path, key->name);
       const YamlEntry* entry = mapping.node.find(key->name);
+      const auto opens = [](const keys::Form& form) { return form.mapping != nullptr; };  // what is told key by key
       if (entry == nullptr) {
         if (!stated_alone) add_unstated(mapping, path, *key);
-      } else if (!is_opened(*entry, *key)) {
+      } else if (entry->value.is_scalar() || std::ranges::none_of(key->value.forms(), opens)) {
         values_.push_back(
             {path, in_one_line(entry->value), origin_of(entry->value.where), place_of(entry->value.where)});
       }
@@ -159,12 +160,6 @@ class Resolver {
     const std::string folder = (data_directory() / "").string();
     if (where.file.starts_with(folder)) where.file.erase(0, folder.size());
     return where.text();
-  }
-
-  /// Whether what it holds is told key by key.
-  static bool is_opened(const YamlEntry& entry, const keys::Key& key) {
-    const auto opens = [](const keys::Form& form) { return form.mapping != nullptr; };
-    return !entry.value.is_scalar() && std::ranges::any_of(key.value.forms(), opens);
   }
 
   /// What holds without the key; keys that say nothing then are left out.

@@ -9,20 +9,19 @@
 namespace foretrain {
 namespace {
 
-constexpr IntegerRange attention_size{1, 1'000'000'000};
-
 // Lengths of the two sequences, or of many packed ones.
 void read_lengths(const MappingReader& keys, Attention& work) {
   const auto lengths = keys.find("lengths");
   if (!lengths) {
-    work.query_length = keys["sequence"].integer(attention_size);
-    work.key_length = keys.integer_or("key_sequence", work.query_length, attention_size);
+    work.query_length = keys["sequence"].as<std::int64_t>();
+    work.key_length = keys.value_or("key_sequence", work.query_length);
     return;
   }
   keys.refuse({"sequence", "key_sequence"}, "the packed lengths say it already", "either this key or lengths");
   const std::vector<std::int64_t> list = read_sequence_lengths(*lengths);
-  keys.fail_if(work.batch > attention_size.maximum / static_cast<std::int64_t>(list.size()), "batch",
-               "too many sequences", "at most {0} in all", attention_size.maximum);
+  constexpr std::int64_t most = 1'000'000'000;
+  keys.fail_if(work.batch > most / static_cast<std::int64_t>(list.size()), "batch", "too many sequences",
+               "at most {0} in all", most);
   work.packing = pack(list, work.causal, work.window);
   work.query_length = work.key_length = work.packing->tokens;
 }
@@ -34,18 +33,16 @@ void read_cache(const MappingReader& keys, Attention& work) {
   if (!keys.has("cache")) work.cached = work.engine_by_default();
 }
 
-constexpr IntegerRange length_range{1, 100'000'000};
-constexpr IntegerRange count_range{1, 100'000};
-
 /// The quantiles (i − 1/2) / count of a lognormal distribution, rounded and clamped.
 std::vector<std::int64_t> read_quantiles(const Field& field) {
   const MappingReader keys = field.mapping(keys::lengths);
-  static_cast<void>(keys["distribution"].word(keys::one_of<"lognormal">.forms().front().words));
-  const std::int64_t count = keys["count"].integer(count_range);
-  const std::int64_t shortest = keys.integer_or("shortest", 1, length_range);
-  const std::int64_t longest = keys.integer_or("longest", length_range.maximum, length_range);
+  enum class Distribution { lognormal };
+  static_cast<void>(keys["distribution"].as<Distribution>());
+  const auto count = keys["count"].as<std::int64_t>();
+  const auto shortest = keys.value_or<std::int64_t>("shortest", 1);
+  const auto longest = keys.value_or<std::int64_t>("longest", 100'000'000);
   keys.fail_if(longest < shortest, "longest", "less than the shortest", "at least {}", shortest);
-  const double mean = keys["mean"].number(Zero::refused), spread = keys["spread"].number();
+  const double mean = keys["mean"].as<double>(), spread = keys["spread"].as<double>();
   // A lognormal of this mean and standard deviation has these parameters.
   const double log_variance = std::log1p(spread * spread / (mean * mean));
   std::vector<std::int64_t> lengths;
@@ -62,8 +59,7 @@ std::vector<std::int64_t> read_quantiles(const Field& field) {
 
 Operator read_attention(const Field& field) {
   const MappingReader keys = field.mapping(keys::attention);
-  Attention work;
-  keys.fill(work);
+  auto work = keys.filled<Attention>();
   if (!keys.has("kv_heads")) work.kv_heads = work.heads;
   if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
   read_lengths(keys, work);
@@ -83,7 +79,7 @@ Operator read_attention(const Field& field) {
   const std::string length =
       work.packing ? fmt::format("{} packed sequences", work.packing->sequences) : fmt::format("{}", work.query_length);
   return {fmt::format("attention {}x{}x{}x{}", work.batch, work.heads, length, work.head_dim), work,
-          keys.choice_or("precision", Precision::fp32), kernels};
+          keys.value_or("precision", Precision::fp32), kernels};
 }
 
 void check_attention(const Operator& op, const Gpu& gpu, const Field& field) {
@@ -115,7 +111,7 @@ void check_attention(const ModelConfig& model, AttentionKind kind, Precision pre
 std::vector<std::int64_t> read_sequence_lengths(const Field& field) {
   if (field.is_mapping()) return read_quantiles(field);
   std::vector<std::int64_t> lengths;
-  for (const Field& length : field.list_or_one()) lengths.push_back(length.integer(length_range));
+  for (const Field& length : field.list_or_one()) lengths.push_back(length.as<std::int64_t>());
   if (lengths.empty()) field.fail("an empty list", "lengths of sequences, as [512, 1024]");
   return lengths;
 }

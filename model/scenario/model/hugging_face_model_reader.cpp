@@ -1,6 +1,7 @@
 // config.json of Hugging Face as keys of ours.
 #include "model/scenario/model/model_reader.hpp"
 
+#include <functional>
 #include <iterator>
 
 #include "model/base/text.hpp"
@@ -15,11 +16,8 @@ const YamlNode& model_types(std::string_view part) {
   return cached_yaml_file((data_directory() / "model_types.yaml").string()).find(part)->value;
 }
 
-/// One of our keys and its value, worked out of several fields.
-struct DerivedKey {
-  std::string_view key;
-  std::string value;
-};
+/// Takes one of our keys and its value, worked out of several fields.
+using AddKey = std::function<void(std::string_view key, std::string_view value)>;
 
 std::optional<Field> field_of(const YamlNode& config, std::string_view key) {
   const YamlEntry* entry = config.find(key);
@@ -29,7 +27,7 @@ std::optional<Field> field_of(const YamlNode& config, std::string_view key) {
 
 std::int64_t integer_of(const YamlNode& config, std::string_view key, std::int64_t fallback) {
   const auto field = field_of(config, key);
-  return field ? field->integer({0, 1'000'000'000}) : fallback;
+  return field ? field->as<std::int64_t>({.range = {0, 1'000'000'000}}) : fallback;
 }
 
 /// Every how many layers `layer_types` has full attention; 0 where none has, 1 where all have.
@@ -59,66 +57,62 @@ std::int64_t usual_period(const YamlNode& config, std::string_view type) {
   return 0;
 }
 
-void add_window(const YamlNode& config, std::string_view type, std::vector<DerivedKey>& keys) {
+void add_window(const YamlNode& config, std::string_view type, const AddKey& add_key) {
   // Of four layers three attend within chunks, with rotated positions (modeling_llama4.py).
   if (const auto chunk = field_of(config, "attention_chunk_size"); chunk && type == "llama4_text") {
-    keys.push_back({"window", std::to_string(chunk->integer({1, 1'000'000'000}))});
-    keys.push_back({"full_attention_every", "4"});
+    add_key("window", std::to_string(chunk->as<std::int64_t>({.range = {1, 1'000'000'000}})));
+    add_key("full_attention_every", "4");
     return;
   }
   const auto window = field_of(config, "sliding_window");
   if (!window || (window->is_scalar() && window->text() == "false")) return;
   const bool asks = type.starts_with("qwen");  // these state a window and whether it is used
   const auto used = field_of(config, "use_sliding_window");
-  if (used ? !used->flag() : asks) return;
+  if (used ? !used->as<bool>() : asks) return;
   if (const auto full_below = field_of(config, "max_window_layers"); full_below && asks) {
-    full_below->fail_if(full_below->integer({0}) > 0, "a window in the upper layers alone",
+    full_below->fail_if(full_below->as<std::int64_t>({.range = {0}}) > 0, "a window in the upper layers alone",
                         "0; or write family and shapes yourself");
   }
   const auto types = field_of(config, "layer_types");
   const std::int64_t period = types ? period_of(*types) : usual_period(config, type);
   if (period == 1) return;
-  keys.push_back({"window", std::to_string(window->integer({1, 1'000'000'000}))});
-  if (period > 1) keys.push_back({"full_attention_every", std::to_string(period)});
+  add_key("window", std::to_string(window->as<std::int64_t>({.range = {1, 1'000'000'000}})));
+  if (period > 1) add_key("full_attention_every", std::to_string(period));
 }
 
 /// Shared experts whose width is stated rather than their number: so many of the routed ones' width.
-void add_shared_experts(const YamlNode& config, std::vector<DerivedKey>& keys) {
+void add_shared_experts(const YamlNode& config, const AddKey& add_key) {
   for (const char* name : {"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"}) {
     const auto shared = field_of(config, name);
     const std::int64_t routed = integer_of(config, "moe_intermediate_size", 0);
     if (!shared || routed == 0) continue;
-    const std::int64_t width = shared->integer({0, 1'000'000'000});
+    const std::int64_t width = shared->as<std::int64_t>({.range = {0, 1'000'000'000}});
     if (width % routed != 0) shared->fail(fmt::format("{} is no multiple of {}", width, routed), "a multiple");
-    keys.push_back({"shared_experts", std::to_string(width / routed)});
+    add_key("shared_experts", std::to_string(width / routed));
   }
-}
-
-bool is_true(const YamlNode& config, std::string_view key) {
-  const auto field = field_of(config, key);
-  return field && field->flag();
 }
 
 /// Older files say that all heads share one of keys and values; Falcon's state a number beside that, which counts in
 /// its second architecture alone (configuration_falcon.py).
-void add_key_heads(const YamlNode& config, std::vector<DerivedKey>& keys) {
-  const auto stated = field_of(config, "num_kv_heads");
-  if (stated && is_true(config, "new_decoder_architecture")) {
-    keys.push_back({"kv_heads", stated->text()});
-  } else if (is_true(config, "multi_query")) {
-    keys.push_back({"kv_heads", "1"});
+void add_key_heads(const YamlNode& config, const AddKey& add_key) {
+  const auto stated = field_of(config, "num_kv_heads"), second = field_of(config, "new_decoder_architecture"),
+             shared = field_of(config, "multi_query");
+  if (stated && second && second->as<bool>()) {
+    add_key("kv_heads", stated->text());
+  } else if (shared && shared->as<bool>()) {
+    add_key("kv_heads", "1");
   }
 }
 
 /// Layers of Mamba alone.
-void add_mamba(const YamlNode& config, std::string_view type, std::vector<DerivedKey>& keys) {
+void add_mamba(const YamlNode& config, std::string_view type, const AddKey& add_key) {
   const std::int64_t layers = integer_of(config, "num_hidden_layers", integer_of(config, "n_layer", 0));
-  keys.push_back({"layer_pattern", std::string(static_cast<std::size_t>(std::min<std::int64_t>(layers, 10'000)), 'M')});
+  add_key("layer_pattern", std::string(static_cast<std::size_t>(std::min<std::int64_t>(layers, 10'000)), 'M'));
   if (type != "mamba") return;
   const auto rank = field_of(config, "time_step_rank");
   const bool stated = rank && rank->text() != "auto";
   const std::int64_t usual = (integer_of(config, "hidden_size", 0) + 15) / 16;  // configuration_mamba.py
-  keys.push_back({"mamba_step_rank", stated ? rank->text() : std::to_string(usual)});
+  add_key("mamba_step_rank", stated ? rank->text() : std::to_string(usual));
 }
 
 /// Words with which fields end that state what is computed.
@@ -134,20 +128,18 @@ bool says_nothing(const YamlNode& value) {
 }
 
 /// Windows, heads of keys, gates, shared experts and layers of Mamba.
-std::vector<DerivedKey> derived_keys(const YamlNode& config, std::string_view type) {
-  std::vector<DerivedKey> keys;
-  add_window(config, type, keys);
-  add_shared_experts(config, keys);
-  add_key_heads(config, keys);
-  if (type.starts_with("mamba")) add_mamba(config, type, keys);
+void add_derived_keys(const YamlNode& config, std::string_view type, const AddKey& add_key) {
+  add_window(config, type, add_key);
+  add_shared_experts(config, add_key);
+  add_key_heads(config, add_key);
+  if (type.starts_with("mamba")) add_mamba(config, type, add_key);
   if (const auto activation = field_of(config, "feed_forward_proj")) {
-    keys.push_back({"gated_ffn", activation->text().starts_with("gated-") ? "true" : "false"});
+    add_key("gated_ffn", activation->text().starts_with("gated-") ? "true" : "false");
   }
   if (const auto width = field_of(config, "word_embed_proj_dim")) {
-    width->fail_if(width->integer() != integer_of(config, "hidden_size", 0), "words of another width than the layers",
-                   "hidden_size; or write family and shapes yourself");
+    width->fail_if(width->as<std::int64_t>() != integer_of(config, "hidden_size", 0),
+                   "words of another width than the layers", "hidden_size; or write family and shapes yourself");
   }
-  return keys;
 }
 
 /// Refuses fields that are named like a shape (…_size, …_layers, …) and are neither `understood` nor known to cost
@@ -234,7 +226,7 @@ YamlNode shapes_of(const YamlNode& config, const ModelType& type) {
     }
   }
   check_hugging_face_fields(config, type.family, understood);
-  for (const DerivedKey& derived : derived_keys(config, type.name)) add_text(derived.key, derived.value);
+  add_derived_keys(config, type.name, add_text);
   const bool says_tied = type.keys != nullptr && type.keys->find("tied_embeddings") != nullptr;
   if (type.family != "vit" && !says_tied) add_text("tied_embeddings", "false");
   if (type.keys != nullptr) add_all(model, *type.keys, config.where);
@@ -270,8 +262,8 @@ YamlNode several_parts(const YamlNode& config, const YamlEntry& row) {
     add(projector, "inner_layers", where, number(static_cast<std::int64_t>(inner->value.items.size())));
   }
   if (const YamlEntry* width = vision.find("hidden")) {
-    const std::int64_t merge = Field(projector.find("merge")->value, "merge").integer();
-    add(projector, "hidden", where, number(merge * merge * Field(width->value, "hidden_size").integer()));
+    const std::int64_t merge = Field(projector.find("merge")->value, "merge").as<std::int64_t>();
+    add(projector, "hidden", where, number(merge * merge * Field(width->value, "hidden_size").as<std::int64_t>()));
   }
   YamlNode model = yaml_mapping(where);
   add(model, "family", where, yaml_scalar("vision_language", where));

@@ -47,7 +47,7 @@ TransformerConfig read_part(const Field& field, bool vision) {
 
 ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& config) {
   const MappingReader keys = field.chosen(keys::projector, "mlp");
-  const auto kind = keys.choice_or("kind", ProjectorConfig::Kind::mlp);
+  const auto kind = keys.value_or("kind", ProjectorConfig::Kind::mlp);
   const bool resampler = kind == ProjectorConfig::Kind::resampler;
   ProjectorConfig projector;
   projector.kind = kind;
@@ -76,8 +76,6 @@ VisionLanguageConfig read_vision_language(const Field& field) {
   return config;
 }
 
-constexpr std::int64_t largest_dimension = 100'000'000;
-
 std::vector<NetworkLayer> read_layers(const Field& list);
 
 NetworkLayer::Kind kind_of(const std::string& word, const Field& field) {
@@ -91,7 +89,7 @@ NetworkLayer::Kind kind_of(const std::string& word, const Field& field) {
 void read_parameters(const Field& field, NetworkLayer& layer, std::string_view word) {
   using enum NetworkLayer::Kind;
   if (layer.kind == dropout) {
-    if (field.number() > 1.0) field.fail("above 1", "the share of values that is dropped, from 0 to 1");
+    if (field.as<double>() > 1.0) field.fail("above 1", "the share of values that is dropped, from 0 to 1");
   } else if (layer.kind == branches) {
     for (const Field& branch : field.list()) layer.bodies.push_back(read_layers(branch));
     if (layer.bodies.empty()) field.fail("no branches", "[ [ … ], [ … ] ]");
@@ -105,8 +103,8 @@ void read_parameters(const Field& field, NetworkLayer& layer, std::string_view w
     }
     const bool pools = layer.kind == max_pool || layer.kind == average_pool;
     if (pools || layer.kind == convolution) {
-      std::tie(layer.kernel_h, layer.kernel_w) = read_pair(keys["kernel"], {1, 10'000});
-      if (const auto pad = keys.find("pad")) std::tie(layer.pad_h, layer.pad_w) = read_pair(*pad, {0, 10'000});
+      std::tie(layer.kernel_h, layer.kernel_w) = read_pair(keys["kernel"]);
+      if (const auto pad = keys.find("pad")) std::tie(layer.pad_h, layer.pad_w) = read_pair(*pad);
     }
     // Windows of a pooling layer do not overlap unless a stride says so.
     if (pools && !keys.has("stride")) layer.stride = layer.kernel_h;
@@ -141,10 +139,10 @@ NetworkConfig read_network_model(const Field& field) {
   const std::vector<Field> input = model["input"].list();
   model.fail_if(input.size() != 1 && input.size() != 3, "input", "{} numbers",
                 "[channels, height, width] or [features]", input.size());
-  config.channels = input[0].integer({1, largest_dimension});
+  config.channels = input[0].as<std::int64_t>({.range = {1, 100'000'000}});
   if (input.size() == 3) {
-    config.height = input[1].integer({1, 100'000});
-    config.width = input[2].integer({1, 100'000});
+    config.height = input[1].as<std::int64_t>({.range = {1, 100'000}});
+    config.width = input[2].as<std::int64_t>({.range = {1, 100'000}});
   }
   config.layers = read_layers(model["layers"]);
   if (config.layers.empty()) model.fail("layers", "no layers", "at least one layer, such as { linear: { out: 10 } }");
@@ -162,7 +160,7 @@ ModelConfig read_model(const Field& written) {
   const auto stated = field.find("family");
   written.fail_if(!stated, "this model has no family",
                   "family: gpt, bert, mpt, llama, vit, t5, mlp, cnn or vision_language; or preset: NAME");
-  const auto family = stated->choice<Family>();
+  const auto family = stated->as<Family>();
   static_cast<void>(published_batch(field));  // complains of what is none
   const YamlNode* name = field.node().at("name");
   ModelConfig model;
@@ -178,11 +176,11 @@ ModelConfig read_model(const Field& written) {
   return model;
 }
 
-std::pair<std::int64_t, std::int64_t> read_pair(const Field& field, IntegerRange range) {
-  if (field.is_scalar()) return {field.integer(range), field.integer(range)};
+std::pair<std::int64_t, std::int64_t> read_pair(const Field& field) {
+  if (field.is_scalar()) return {field.as<std::int64_t>(), field.as<std::int64_t>()};
   const std::vector<Field> sides = field.list();
   if (sides.size() != 2) field.fail(fmt::format("{} numbers", sides.size()), "one number, or [height, width]");
-  return {sides[0].integer(range), sides[1].integer(range)};
+  return {sides[0].as<std::int64_t>(), sides[1].as<std::int64_t>()};
 }
 
 }  // namespace foretrain

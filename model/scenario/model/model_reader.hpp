@@ -32,7 +32,7 @@ std::optional<PublishedBatch> read_published_batch(const Field& field);
 TransformerConfig read_transformer(const Field& field, TransformerFamily family);
 
 /// `7` or `[1, 7]` (height, width).
-std::pair<std::int64_t, std::int64_t> read_pair(const Field& field, IntegerRange range);
+std::pair<std::int64_t, std::int64_t> read_pair(const Field& field);
 
 /// What a Hugging Face config.json holds as a mapping with our keys; what it says beyond shapes is left out. Throws
 /// ScenarioError for a model type without a family here.

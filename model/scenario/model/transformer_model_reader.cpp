@@ -6,9 +6,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::int64_t largest_transformer_dimension = 100'000'000;
-constexpr std::int64_t usual_classes = 1000;  // ImageNet's
-
 /// What a family means when nothing else is said. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
 /// MosaicML MPT-7B config (no_bias: true); llama Touvron et al. 2023 (SwiGLU, RMSNorm, no biases, output layer of its
 /// own, as in Llama 1 to 3); vit Dosovitskiy et al. 2020; t5 Raffel et al. 2019 (RMSNorm, no biases, one table of words
@@ -21,14 +18,6 @@ constexpr FamilyDefaults family_defaults[] = {
     {TransformerFamily::gpt, false, true, true},  {TransformerFamily::bert, false, true, true},
     {TransformerFamily::mpt, false, true, false}, {TransformerFamily::llama, true, false, false},
     {TransformerFamily::vit, false, false, true}, {TransformerFamily::t5, false, true, false}};
-
-/// Feed-forward width when none is given: 4·hidden; gated ones have two matrices before the activation, so Llama takes
-/// 2/3 of that, rounded up to a multiple of 256 (meta-llama/llama, model.py, FeedForward).
-std::int64_t default_ffn_hidden(std::int64_t hidden, bool gated) {
-  if (!gated) return 4 * hidden;
-  constexpr std::int64_t multiple = 256;
-  return (8 * hidden / 3 + multiple - 1) / multiple * multiple;
-}
 
 void check_heads(const MappingReader& model, const TransformerConfig& config) {
   model.fail_if(config.heads % config.kv_heads != 0, "kv_heads", "{0} heads cannot share {1} key–value heads evenly",
@@ -43,10 +32,10 @@ void read_experts(const MappingReader& model, TransformerConfig& config) {
   if (config.experts == 1) {
     model.refuse({"dense_layers", "dense_ffn_hidden"}, "the model has no experts", "experts: 8, say");
   }
-  config.dense_layers = model.integer_or("dense_layers", 0, {0, config.layers});
-  if (config.dense_layers > 0) {
-    config.dense_ffn_hidden = model["dense_ffn_hidden"].integer({1, largest_transformer_dimension});
+  if (const auto dense = model.find("dense_layers")) {
+    config.dense_layers = dense->as<std::int64_t>({.range = {0, config.layers}});
   }
+  if (config.dense_layers > 0) config.dense_ffn_hidden = model["dense_ffn_hidden"].as<std::int64_t>();
   model.fail_if(config.expert_imbalance < 1.0, "expert_imbalance", "the busiest below the mean", "1 or more");
 }
 
@@ -58,26 +47,17 @@ void read_stacks(const MappingReader& model, TransformerConfig& config) {
                "leave the key out, or family: llama");
 }
 
-constexpr IntegerRange dimension_range{1, 1'000'000};
-
 enum class KeysSeen { full, sliding, mla };
 
 void read_latent_attention(const MappingReader& model, TransformerConfig& config) {
   model.fail_if(!model.has("kv_lora_rank"), "attention_kind", "latent attention without its latent vectors",
                 "also kv_lora_rank, such as 512");
-  config.kv_lora_rank = model["kv_lora_rank"].integer(dimension_range);
-  config.q_lora_rank = model.integer_or("q_lora_rank", 0, dimension_range);
-  config.rope_head_dim = model.integer_or("rope_head_dim", 0, {0, dimension_range.maximum});
-  config.v_head_dim = model.integer_or("v_head_dim", config.head_dim, dimension_range);
+  config.kv_lora_rank = model["kv_lora_rank"].as<std::int64_t>();
+  config.q_lora_rank = model.value_or("q_lora_rank", config.q_lora_rank);
+  config.rope_head_dim = model.value_or("rope_head_dim", config.rope_head_dim);
+  config.v_head_dim = model.value_or("v_head_dim", config.head_dim);
   model.fail_if(config.kv_heads != config.heads, "kv_heads", "latent attention makes keys for every head",
                 "leave it out, or as many as heads");
-}
-
-void read_window(const MappingReader& model, TransformerConfig& config) {
-  model.fail_if(!model.has("window"), "attention_kind", "sliding attention without a window",
-                "also window, such as 4096");
-  config.window = model["window"].integer({1, 1'000'000'000});
-  config.full_attention_every = model.integer_or("full_attention_every", 0, {1, 100'000});
 }
 
 LayerKind kind_of_letter(char letter, const Field& pattern) {
@@ -91,7 +71,7 @@ LayerKind kind_of_letter(char letter, const Field& pattern) {
 
 void read_mamba(const MappingReader& model, TransformerConfig& config) {
   MambaConfig& mamba = config.mamba;
-  mamba.heads = model["mamba_heads"].integer(dimension_range);
+  mamba.heads = model["mamba_heads"].as<std::int64_t>();
   model.fill(mamba);
   model.fail_if(mamba.selective() && (mamba.head_dim != 1 || mamba.groups != 1), "mamba_step_rank",
                 "layers of Mamba-1 have heads of one element, in one group",
@@ -106,12 +86,16 @@ void read_attention_kind(const MappingReader& model, TransformerConfig& config) 
   const KeysSeen usual = model.has("kv_lora_rank") ? KeysSeen::mla
                          : model.has("window")     ? KeysSeen::sliding
                                                    : KeysSeen::full;
-  const KeysSeen kind = model.choice_or("attention_kind", usual);
+  const KeysSeen kind = model.value_or("attention_kind", usual);
   model.fail_if(kind == KeysSeen::mla && model.has("window"), "window", "latent attention, which sees all keys",
                 "attention_kind: sliding, or leave the key out");
   // attention_kind: full leaves what a preset says of the others without effect.
   if (kind == KeysSeen::mla) read_latent_attention(model, config);
-  if (kind == KeysSeen::sliding) read_window(model, config);
+  if (kind != KeysSeen::sliding) return;
+  model.fail_if(!model.has("window"), "attention_kind", "sliding attention without a window",
+                "also window, such as 4096");
+  config.window = model["window"].as<std::int64_t>();
+  config.full_attention_every = model.value_or("full_attention_every", config.full_attention_every);
 }
 
 /// `layer_pattern: M-M*-…` and the keys of Mamba-2 layers. Layers and experts must be read.
@@ -133,19 +117,22 @@ void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
 
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
   const bool vit = family == TransformerFamily::vit;
-  const bool two_stacks = family == TransformerFamily::t5;
   const MappingReader model = field.chosen(keys::model);
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;
   std::tie(config.gated_ffn, config.tied_embeddings, config.biases) =
       std::tie(defaults.gated_ffn, defaults.tied_embeddings, defaults.biases);
-  if (vit) config.classes = usual_classes;
+  if (vit) config.classes = 1000;  // ImageNet's
   model.fill(config);
   if (!model.has("kv_heads")) config.kv_heads = config.heads;
   if (!model.has("head_dim")) config.head_dim = config.hidden / config.heads;
   check_heads(model, config);
-  if (!model.has("ffn_hidden")) config.ffn_hidden = default_ffn_hidden(config.hidden, config.gated_ffn);
+  // Gated ones have two matrices before the activation, so Llama takes 2/3 of 4·hidden, rounded up to a multiple of 256
+  // (meta-llama/llama, model.py, FeedForward).
+  if (!model.has("ffn_hidden")) {
+    config.ffn_hidden = config.gated_ffn ? (8 * config.hidden / 3 + 255) / 256 * 256 : 4 * config.hidden;
+  }
   if (vit) {
     model.fail_if(config.image_size % config.patch_size != 0, "patch_size", "{} does not divide the image size {}",
                   "a divisor of image_size", config.patch_size, config.image_size);
@@ -155,7 +142,7 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   }
   model.fail_if(config.experts_per_token > config.experts, "experts_per_token",
                 "{0} experts per token, but there are {1}", "at most {1}", config.experts_per_token, config.experts);
-  if (two_stacks) read_stacks(model, config);
+  if (family == TransformerFamily::t5) read_stacks(model, config);
   read_experts(model, config);
   read_attention_kind(model, config);
   read_layer_kinds(model, config);

@@ -22,14 +22,13 @@ void set_bucket(Plan& plan) {
   if (plan.zero == 3 || sync.bucket_rule.empty()) return;
   const MappingReader rule = bucket_rules().at(sync.bucket_rule).mapping(keys::bucket_rule);
   const double ranks = static_cast<double>(plan.data) * plan.context;
-  const double elements = std::max(rule.number_or("elements", 0.0), rule.number_or("elements_per_rank", 0.0) * ranks);
-  const Bytes size =
-      std::max(rule.quantity_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
+  const double elements = std::max(rule.value_or("elements", 0.0), rule.value_or("elements_per_rank", 0.0) * ranks);
+  const Bytes size = std::max(rule.value_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
   // Where nothing runs beside them, cutting gains nothing but memory.
-  const BucketsWhole whole = rule.choice_or("whole", BucketsWhole::never);
+  const BucketsWhole whole = rule.value_or("whole", BucketsWhole::never);
   const bool alone = whole == BucketsWhole::without_overlap && !sync.overlap && !divides_gradients(plan);
   sync.bucket = whole == BucketsWhole::always || alone ? Bytes::infinity() : size;
-  if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = rule.quantity_or("first_bucket", Bytes(0.0));
+  if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = rule.value_or("first_bucket", Bytes(0.0));
 }
 
 /// What `zero: { stage: 2, shard: 8, gradients: kept, by: scatter }` cannot say together.
@@ -64,18 +63,11 @@ void check_sync(const MappingReader& keys, const Sync& sync) {
   }
 }
 
-/// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
-int replicas_left(const Plan& plan, const Cluster& cluster) {
-  const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
-  const std::int64_t gpus = worker_gpus(plan, cluster);
-  return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
-}
-
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
 /// Liu et al. 2025, arXiv 2504.14960). So they are where `expert_tensor: 1` says so; and unless it says something,
 /// where they are small (Megatron-Bridge, recipes of Qwen3 and DeepSeek-V3: expert_tensor_parallel_size = 1).
 void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& plan) {
-  const int stated = keys.int_or("expert_tensor", 0, {1, 1'000'000});
+  const int stated = keys.value_or("expert_tensor", 0);
   keys.fail_if(stated != 0 && stated != 1 && stated != plan.tensor, "expert_tensor",
                "experts divided among {0} of {1} tensor ranks", "1 or {1}", stated, plan.tensor);
   if (plan.tensor == 1 || plan.expert == 1) return;
@@ -96,7 +88,7 @@ void read_stage_layers(const Field& field, Plan& plan) {
   plan.balance_by_speed = field.is_scalar() && field.text() == "by_speed";
   if (plan.balance_by_speed) return;
   field.fail_if(field.is_scalar(), "no layers", "by_speed, or a list such as [20, 12]");
-  for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({0, 100'000})));
+  for (const Field& layers : field.list()) plan.stage_layers.push_back(layers.as<int>());
   field.fail_if(plan.stage_layers.size() > 2 && std::find(plan.stage_layers.begin() + 1, plan.stage_layers.end() - 1,
                                                           0) != plan.stage_layers.end() - 1,
                 "a stage between others without a layer", "layers for all but the first and the last stage");
@@ -174,10 +166,10 @@ void check_training_plan(const MappingReader& keys, const TrainWorkload& train, 
   if (const auto zero = keys.find("zero"); zero && zero->is_mapping()) check_zero(zero->mapping(keys::zero), plan);
   keys.fail_if(plan.zero != 3 && keys.has("reshard_after_forward"), "reshard_after_forward",
                "zero: {} does not shard weights", "zero: 3, or leave the key out", plan.zero);
-  const auto offload = keys.find("offload");
-  for (const Field& item : offload ? offload->list_or_one() : std::vector<Field>()) {
-    item.fail_if(item.text() == "none" && offload->is_sequence() && offload->list().size() > 1,
-                 "none beside other words", "none alone, or the other words");
+  const std::vector<Field> offload = keys.list("offload");
+  for (const Field& item : offload) {
+    item.fail_if(item.text() == "none" && offload.size() > 1, "none beside other words",
+                 "none alone, or the other words");
   }
   if (const auto sync = keys.find("sync")) check_sync(sync->mapping(keys::sync), plan.sync);
   // How experts' tokens travel, and what is launched between their counts, are questions to models that have some.
@@ -209,12 +201,15 @@ void complete_plan(const Field& field, const Framework& framework, const TrainWo
   if (!keys.has("reshard_after_forward")) plan.reshard_after_forward = plan.zero != 3 || plan.pipeline == 1;
   if (!framework.decides("plan.sync.local_reduce")) plan.sync.local_reduce = adds_up_locally(plan.sync);
   check_training_plan(keys, train, plan);
+  const std::int64_t replica = std::int64_t{1} * plan.tensor * plan.pipeline * plan.context;
   if (const auto placement = keys.find("placement"); placement || !taken.empty()) {
-    const double replica = number(std::int64_t{1} * plan.tensor * plan.pipeline * plan.context);
     const double replicas = number(keys.has("data") ? plan.data : cluster.gpus());
-    plan.placement = read_placement(placement, cluster, replica * replicas, taken);
+    plan.placement = read_placement(placement, cluster, number(replica) * replicas, taken);
   }
-  if (!keys.has("data")) plan.data = replicas_left(plan, cluster);
+  if (!keys.has("data")) {  // check_scenario complains where the factors do not divide the GPUs
+    const std::int64_t gpus = worker_gpus(plan, cluster);
+    plan.data = gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
+  }
   if (const auto order = keys.find("order")) read_order(*order, plan);
   if (const auto layers = keys.find("stage_layers")) read_stage_layers(*layers, plan);
   fold_experts(keys, train.model, plan);

@@ -105,7 +105,7 @@ Constant setting_provenance(const std::string& key, const MappingReader& setting
   setting.fail_if(trim(source).empty(), "source", "an empty source", "documentation or code of the framework");
   const bool is_size = text.find_first_of("0123456789") == 0;
   const NumberAndUnit parts = is_size ? split_number_and_unit(text) : NumberAndUnit{1.0, ""};
-  return {is_size ? key : key + "=" + text, parts.number, parts.unit, setting["kind"].choice<ConstantKind>(), source};
+  return {is_size ? key : key + "=" + text, parts.number, parts.unit, setting["kind"].as<ConstantKind>(), source};
 }
 
 /// A trainer's value for a key, and the trainings that have it.
@@ -164,9 +164,7 @@ TrainerFile own_file_of_trainer(const char* name) { return trainer_file({yaml_sc
 
 /// What the trainer refuses to run, with its reason.
 void check_refusals(const MappingReader& file, const Training& training) {
-  const auto refusals = file.find("refuses");
-  if (!refusals) return;
-  for (const Field& one : refusals->list()) {
+  for (const Field& one : file.list("refuses")) {
     const MappingReader refusal = one.mapping(keys::refusal);
     const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
                       source = refusal["source"].text();
@@ -221,14 +219,6 @@ void expand_kernels(const TrainerFile& file, ResolvedSetting::From from, Trainin
   training.found.settings.push_back(setting);
 }
 
-/// Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest.
-void add_own_code(Training& training) {
-  if (training.document.at("workload.train.kernels") == nullptr) return;
-  const TrainerFile file = own_file_of_trainer(own_code);
-  expand_kernels(file, ResolvedSetting::From::assumed, training);
-  add_settings(file, ResolvedSetting::From::assumed, training);
-}
-
 /// A part of the file of the scenario's trainer.
 std::optional<Field> part_of_trainer(const YamlNode& document, std::string_view part) {
   const YamlNode* named = document.at("plan.framework");
@@ -261,8 +251,12 @@ Framework apply_framework(const YamlNode& document, const Cluster& cluster, Trai
     for (const TrainerFile& file : files) expand_kernels(file, ResolvedSetting::From::trainer, training);
     for (const TrainerFile& file : files) add_settings(file, ResolvedSetting::From::trainer, training);
     for (const TrainerFile& file : files) check_refusals(file->keys, training);
-  } else if (keys::to_transformers_on_gpus.means_something(training.situation())) {
-    add_own_code(training);
+  } else if (keys::to_transformers_on_gpus.means_something(training.situation()) &&
+             document.at("workload.train.kernels") != nullptr) {
+    // Who states kernels and names no trainer has code of their own, of which own-code.yaml says the rest.
+    const TrainerFile file = own_file_of_trainer(own_code);
+    expand_kernels(file, ResolvedSetting::From::assumed, training);
+    add_settings(file, ResolvedSetting::From::assumed, training);
   }
   add_settings(own_file_of_trainer(default_trainer), ResolvedSetting::From::assumed, training);
   return std::move(found);
@@ -299,8 +293,8 @@ std::optional<LearnedRange> learned_range(const YamlNode& document) {
   const std::vector<Field> nodes = keys["nodes"].list();
   if (nodes.size() != 2) keys.fail("nodes", "no two numbers", "[ the least, the most ]");
   const auto memory = keys.find("memory_shortfall");
-  return LearnedRange{learned_share(keys["spread"]), memory ? learned_share(*memory) : 0.0,
-                      static_cast<int>(nodes[0].integer()), static_cast<int>(nodes[1].integer())};
+  return LearnedRange{learned_share(keys["spread"]), memory ? learned_share(*memory) : 0.0, nodes[0].as<int>(),
+                      nodes[1].as<int>()};
 }
 
 std::vector<int> learned_groups(const YamlNode& document) {
@@ -308,7 +302,7 @@ std::vector<int> learned_groups(const YamlNode& document) {
   const auto groups = learned ? learned->mapping(keys::learned).find("groups") : std::nullopt;
   std::vector<int> sizes;
   if (!groups) return sizes;
-  for (const Field& size : groups->list()) sizes.push_back(static_cast<int>(size.integer()));
+  for (const Field& size : groups->list()) sizes.push_back(size.as<int>());
   if (sizes.size() != 3) groups->fail("no three numbers", "[ data, tensor, pipeline ]");
   return sizes;
 }

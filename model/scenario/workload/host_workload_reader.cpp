@@ -17,8 +17,7 @@ void check_threads(const MappingReader& keys, int threads, const Cpu& cpu) {
 HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping(keys::memory_walk);
   const MemoryHierarchy& memory = *cpu.hierarchy;
-  MemoryWalk walk;
-  keys.fill(walk);
+  auto walk = keys.filled<MemoryWalk>();
   check_threads(keys, walk.threads, cpu);
   keys.fail_if(walk.working_set > cpu.memory, "working_set", "{} has {}", "a working set that fits", cpu.name,
                format_binary_bytes(cpu.memory));
@@ -37,8 +36,7 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
 
 HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping(keys::cpu_matmul);
-  CpuMatmul work;
-  keys.fill(work);
+  auto work = keys.filled<CpuMatmul>();
   if (!keys.has("threads")) work.threads = cpu.cores;
   check_threads(keys, work.threads, cpu);
   return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
@@ -48,8 +46,8 @@ HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
 
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
   const MappingReader keys = field.mapping(keys::gpu_chase);
-  const GpuChase walk{keys["working_set"].quantity<Bytes>()};
-  keys.fail_if(keys.choice_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase, "pattern",
+  const GpuChase walk{keys["working_set"].as<Bytes>()};
+  keys.fail_if(keys.value_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase, "pattern",
                "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
   keys.fail_if(walk.working_set <= gpu.l2_cache, "working_set", "the L2 of {} holds {}",
                "more than that: memory is what is asked about", gpu.name, format_binary_bytes(gpu.l2_cache));
@@ -97,8 +95,7 @@ void check_loader(const DataLoader& loader, const MappingReader& keys, const Sto
 
 DataLoader read_loader(const Field& field, const Storage& usual) {
   const MappingReader keys = field.mapping(keys::loader);
-  DataLoader loader;
-  keys.fill(loader);
+  auto loader = keys.filled<DataLoader>();
   keys.fill(loader.stages);
   if (const auto dataset = keys.find("dataset")) dataset->mapping(keys::dataset).fill(loader.dataset.emplace());
   if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
@@ -111,7 +108,7 @@ LoaderWorkload read_loader_workload(const Field& field, const Storage& usual) {
   loader.erase("batch");
   LoaderWorkload workload{read_loader({std::move(loader), field.path()}, usual)};
   const Field batch = field.at("batch", "the samples of one batch");
-  workload.batch = static_cast<double>(batch.integer({1, 1'000'000'000}));
+  workload.batch = batch.as<double>(keys::key_of(keys::loader_alone, "batch"));
   return workload;
 }
 
@@ -127,7 +124,7 @@ StorageWorkload read_storage_workload(const Field& field, bool write, const Stor
   pattern.direct = true;
   keys.fill(pattern);
   if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");
-  workload.size = keys.quantity_or("size", pattern.block);
+  workload.size = keys.value_or("size", pattern.block);
   return workload;
 }
 
@@ -136,7 +133,7 @@ Checkpoint read_checkpoint(const Field& field, const Storage& of_node) {
   Checkpoint checkpoint;
   const Field every = keys["every"];
   checkpoint.best_interval = every.is_scalar() && every.text() == "auto";
-  if (!checkpoint.best_interval) checkpoint.every = static_cast<int>(every.integer({1, 1'000'000'000}));
+  if (!checkpoint.best_interval) checkpoint.every = every.as<int>();
   keys.fill(checkpoint);
   if (checkpoint.mode == Checkpoint::Mode::in_memory) return checkpoint;
   const auto storage = keys.find("storage");

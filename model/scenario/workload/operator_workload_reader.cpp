@@ -10,23 +10,21 @@ namespace foretrain {
 namespace {
 
 /// fp32 where it is not stated.
-Precision read_precision(const MappingReader& keys) { return keys.choice_or("precision", Precision::fp32); }
+Precision read_precision(const MappingReader& keys) { return keys.value_or("precision", Precision::fp32); }
 
 /// C[m,n] = A[m,k] · B[k,n], row by row; see Matmul.
 Operator read_matmul(const Field& field) {
   const MappingReader keys = field.mapping(keys::matmul);
-  Matmul work;
-  keys.fill(work);
+  auto work = keys.filled<Matmul>();
   return {fmt::format("matmul {}x{}x{}", work.m, work.n, work.k), work, read_precision(keys), 1};
 }
 
 Operator read_convolution(const Field& field) {
   const MappingReader keys = field.mapping(keys::convolution);
-  Convolution work;
-  keys.fill(work);
-  std::tie(work.r, work.s) = read_pair(keys["kernel"], {1, 10'000});
+  auto work = keys.filled<Convolution>();
+  std::tie(work.r, work.s) = read_pair(keys["kernel"]);
   std::pair<std::int64_t, std::int64_t> pad{0, 0};
-  if (const auto value = keys.find("pad")) pad = read_pair(*value, {0, 10'000});
+  if (const auto value = keys.find("pad")) pad = read_pair(*value);
   work.p = (work.h + 2 * pad.first - work.r) / work.stride + 1;
   work.q = (work.w + 2 * pad.second - work.s) / work.stride + 1;
   keys.fail_if(work.h + 2 * pad.first < work.r || work.w + 2 * pad.second < work.s, "kernel",
@@ -42,9 +40,7 @@ Operator read_convolution(const Field& field) {
 /// What the rows of a table fill, made an operator.
 template <typename Shape, const keys::Mapping& table, Operator (*make)(const Shape&)>
 Operator read_shape(const Field& field) {
-  Shape shape;
-  field.mapping(table).fill(shape);
-  return make(shape);
+  return make(field.mapping(table).template filled<Shape>());
 }
 
 template <StreamingKind kind>
@@ -54,45 +50,33 @@ Operator streaming(const ElementwiseShape& shape) {
 
 Operator read_pooling(const Field& field) {
   const MappingReader keys = field.mapping(keys::pooling);
-  PoolingShape shape;
-  keys.fill(shape);
+  auto shape = keys.filled<PoolingShape>();
   keys.fail_if(shape.kernel > std::min(shape.height, shape.width) + 2 * shape.pad, "kernel",
                "larger than the padded input", "a kernel that fits");
   return pooling(shape);
-}
-
-Operator read_optimizer(const Field& field) {
-  const MappingReader keys = field.mapping(keys::optimizer);
-  UpdateShape shape;
-  keys.fill(shape);
-  shape.algorithm = keys.choice_or("algorithm", shape.algorithm);
-  return optimizer_update(shape);
 }
 
 /// Within device memory, every byte read once and written once.
 Operator read_copy(const Field& field) {
   const MappingReader keys = field.mapping(keys::copy);
   Streaming work;
-  work.read = work.written = keys["size"].quantity<Bytes>();
+  work.read = work.written = keys["size"].as<Bytes>();
   return {"copy", work, Precision::fp32, 1};
 }
 
 /// Reads on the GPU, once through the working set where their number is not stated.
 Operator read_memory_access(const Field& field) {
   const MappingReader keys = field.mapping(keys::memory_access);
-  MemoryAccess work;
-  keys.fill(work);
+  auto work = keys.filled<MemoryAccess>();
   keys.fail_if(work.element > work.working_set, "working_set", "smaller than one element",
                "at least the element's size");
   const bool strided = work.pattern == AccessPattern::strided;
   if (strided) {
-    work.stride = keys["stride"].quantity<Bytes>();
+    work.stride = keys["stride"].as<Bytes>();
     if (work.stride < work.element) keys.fail("stride", "shorter than one element", "at least the element's size");
   }
   const double once = std::max(1.0, std::floor(work.working_set / (strided ? work.stride : work.element)));
-  work.reads = once;
-  if (const auto reads = keys.find("reads"))
-    work.reads = static_cast<double>(reads->integer({1, 1'000'000'000'000'000}));
+  work.reads = keys.value_or("reads", once);
   return {fmt::format("{:g} reads", work.reads), work, Precision::fp32, 1};
 }
 
@@ -113,7 +97,7 @@ constexpr OperatorRow operator_rows[] = {
     {"pooling", read_pooling},
     {"embedding", read_shape<EmbeddingShape, keys::embedding, embedding>},
     {"cross_entropy", read_shape<RowsShape, keys::rows, cross_entropy>},
-    {"optimizer", read_optimizer},
+    {"optimizer", read_shape<UpdateShape, keys::optimizer, optimizer_update>},
     {"gradient_clipping", read_shape<UpdateShape, keys::gradient_clipping, gradient_clipping>},
     {"memory_access", read_memory_access}};
 
@@ -148,7 +132,7 @@ StatedWork read_stated_work(const Field& field) {
     if (entry.value.is_scalar()) entries.push_back({"time", entry.where, entry.value});
   }
   if (const auto times = work.shape().find("repeat")) {
-    work.repeat = static_cast<int>(times->integer({1, 10'000'000}));
+    work.repeat = times->as<int>({.range = {1, 10'000'000}});
     work.keys.erase("repeat");
   }
   return work;

@@ -39,13 +39,11 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
 
 TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
   const MappingReader keys = field.mapping(keys::copy_task);
-  CopyWork copy{keys["from"].text(), keys["to"].text()};
+  auto copy = keys.filled<CopyWork>();
   check_place(copy.from, keys["from"], cluster);
   check_place(copy.to, keys["to"], cluster);
   keys.fail_if(copy.from == copy.to, "to", "from {} to {}",
                "another place; within one memory elementwise, which reads and writes", copy.from, copy.to);
-  copy.size = keys["size"].quantity<Bytes>(Zero::allowed);
-  copy.pinned = keys.flag_or("pinned", true);
   return copy;
 }
 
@@ -63,16 +61,16 @@ TaskWork read_item(const Field& field, const Cluster& cluster, const std::string
 TaskWork read_print(const Field& field, const Cluster& cluster, const std::string& on) {
   const MappingReader keys = field.mapping(keys::print);
   FetchedResult result{read_fetch(keys, cluster, on), {Action::format}};
-  result.copy.size = result.then.size = keys["size"].quantity<Bytes>(Zero::allowed);
+  result.copy.size = result.then.size = keys["size"].as<Bytes>();
   return result;
 }
 
 TaskWork read_page_lock(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
-  return HostWork{Action::page_lock, {}, field.mapping(keys::sized)["size"].quantity<Bytes>(Zero::allowed)};
+  return HostWork{Action::page_lock, {}, field.mapping(keys::sized)["size"].as<Bytes>()};
 }
 
 TaskWork read_sleep(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
-  return HostWork{Action::sleep, field.mapping(keys::pause)["time"].quantity<Seconds>(Zero::allowed)};
+  return HostWork{Action::sleep, field.mapping(keys::pause)["time"].as<Seconds>()};
 }
 
 template <bool backward>
@@ -80,14 +78,14 @@ TaskWork read_call(const Field& field, const Cluster& cluster, const std::string
   const MappingReader keys = field.mapping(keys::call);
   ModelCall call;
   call.model = read_model(keys["model"]);
-  call.batch = keys.integer_or("batch", 1, {1, 1'000'000'000});
-  call.precision = keys.choice_or("precision", Precision::fp32, training_precisions);
+  call.batch = keys.value_or("batch", call.batch);
+  call.precision = keys.value_or("precision", call.precision);
   const bool flash = cluster.node.gpu.compute_capability >= 7.5;  // as for workload.train
-  call.attention = keys.choice_or("attention", flash ? AttentionKind::flash : AttentionKind::standard);
+  call.attention = keys.value_or("attention", flash ? AttentionKind::flash : AttentionKind::standard);
   check_attention(call.model, call.attention, call.precision, cluster.node.gpu, field);
   check_precision(call.precision, call.model, cluster.node.gpu, keys.find("precision").value_or(field));
   call.backward = backward;
-  if (const auto execution = keys.find("execution")) call.execution = execution->choice<ExecutionMode>();
+  if (const auto execution = keys.find("execution")) call.execution = execution->as<ExecutionMode>();
   return call;
 }
 
@@ -116,13 +114,6 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   }
 }
 
-/// Copy engines execute no kernels.
-void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
-  const std::size_t colon = place.find(':');
-  keys.fail_if(colon != std::string::npos && !place.substr(colon + 1).starts_with("stream"), "on",
-               "{0} is a queue of copies", "{1}, or one of its streams: {1}:stream1", place, place.substr(0, colon));
-}
-
 /// Reads the launching thread of a task, and checks that its work fits its resource.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
   keys.fail_if(std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu"), "on",
@@ -131,7 +122,10 @@ void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioT
   const bool computes = calls || std::holds_alternative<Operator>(task.work);
   keys.fail_if(calls && !task.on.starts_with("gpu"), "on", "a model is called on a GPU, not on {}", "on: gpu0",
                task.on);
-  if (computes) refuse_copy_queue(keys, task.on);
+  const std::size_t colon = task.on.find(':');  // behind it copy engines, which execute no kernels, or streams
+  keys.fail_if(computes && colon != std::string::npos && !task.on.substr(colon + 1).starts_with("stream"), "on",
+               "{0} is a queue of copies", "{1}, or one of its streams: {1}:stream1", task.on,
+               task.on.substr(0, colon));
   if (calls) task.enqueued_by = "cpu";
   const auto thread = keys.find("enqueued_by");
   if (!thread) return;
@@ -163,7 +157,7 @@ class TasksReader {
   void read_loop(const Field& field, int loop) {
     if (loop >= 0) field.fail("a loop inside a loop", "one loop after the other");
     const MappingReader keys = field.mapping(keys::loop);
-    result_.loops.push_back(static_cast<int>(keys["loop"].integer({1, 10'000'000})));
+    result_.loops.push_back(keys["loop"].as<int>());
     const std::size_t before = result_.tasks.size();
     read(keys["tasks"], static_cast<int>(result_.loops.size()) - 1);
     keys.fail_if(result_.tasks.size() == before, "tasks", "no tasks", one_task);
@@ -179,17 +173,7 @@ class TasksReader {
     task.on = read_resource(keys["on"], cluster_);
     read_run(keys["run"], cluster_, task);
     read_launching(keys, cluster_, task);
-    if (const auto after = keys.find("after")) read_after(*after, task);
-    repetitions_ += static_cast<double>(task.repeat) *
-                    (loop < 0 ? 1.0 : static_cast<double>(result_.loops[static_cast<std::size_t>(loop)]));
-    keys.fail_if(repetitions_ > most_repetitions, "run", "{0:.0f} repetitions in all", "at most {1:.0f}", repetitions_,
-                 most_repetitions);
-    ids_.insert(task.id);
-    result_.tasks.push_back(std::move(task));
-  }
-
-  void read_after(const Field& after, ScenarioTask& task) const {
-    for (const Field& id : after.list_or_one()) {
+    for (const Field& id : keys.list("after")) {
       if (!ids_.contains(id.text())) {
         const std::vector<std::string> known(ids_.begin(), ids_.end());
         id.fail(fmt::format("no task \"{}\" above this one", id.text()),
@@ -197,6 +181,12 @@ class TasksReader {
       }
       task.after.push_back(id.text());
     }
+    repetitions_ += static_cast<double>(task.repeat) *
+                    (loop < 0 ? 1.0 : static_cast<double>(result_.loops[static_cast<std::size_t>(loop)]));
+    keys.fail_if(repetitions_ > most_repetitions, "run", "{0:.0f} repetitions in all", "at most {1:.0f}", repetitions_,
+                 most_repetitions);
+    ids_.insert(task.id);
+    result_.tasks.push_back(std::move(task));
   }
 
   const Cluster& cluster_;

@@ -65,7 +65,7 @@ void read_training_precision(const MappingReader& train, TrainWorkload& workload
   add_recipes(train);
   if (recipes.size() > 1) recipes[1].second.fail("a second recipe", "one, as precision: { fp8: { scaling: block } }");
   if (!recipes.empty()) workload.precision = recipes[0].first;
-  if (word) workload.precision = word->choice<Precision>(training_precisions);
+  if (word) workload.precision = word->as<Precision>();
   if (recipes.empty()) return;
   const auto& [format, recipe] = recipes[0];
   recipe.fail_if(format != workload.precision, "the recipe of {0}, but the precision is {1}",
@@ -121,7 +121,7 @@ LengthDistribution read_distribution(const Field& field) {
     return lengths;
   }
   const Field kind = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
-  static_cast<void>(kind.choice<LengthDistribution::Kind>());
+  static_cast<void>(kind.as<LengthDistribution::Kind>());
   const MappingReader keys = field.chosen(keys::distribution);
   keys.fill(lengths);
   if (lengths.kind == LengthDistribution::Kind::histogram) read_histogram(keys, lengths);
@@ -131,10 +131,9 @@ LengthDistribution read_distribution(const Field& field) {
 }
 
 Batching read_batching(const Field& field, std::int64_t sequence) {
-  if (!field.is_mapping()) return {.kind = field.choice<Batching::Kind>()};
+  if (!field.is_mapping()) return {.kind = field.as<Batching::Kind>()};
   const MappingReader keys = field.mapping(keys::batching);
-  Batching batching;
-  keys.fill(batching);
+  auto batching = keys.filled<Batching>();
   keys.fail_if(batching.length > 0 && batching.length < sequence, "length",
                "packed sequences of {0} cannot hold a sample of {1}",
                "at least {1}, or a shorter sequence of the model", batching.length, sequence);
@@ -184,7 +183,7 @@ void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& par
   enum class Part { vision, projector, language, embedding, blocks, head };
   const bool with_vision = std::holds_alternative<VisionLanguageConfig>(model.shape);
   for (const Field& item : field.list_or_one()) {
-    const Part part = item.choice<Part>();
+    const Part part = item.as<Part>();
     item.fail_if(!with_vision && (part == Part::vision || part == Part::projector), "{} has no {}",
                  "language, embedding, blocks or head", model.name, item.text());
     parts.vision_frozen |= part == Part::vision;
@@ -206,13 +205,13 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
   // finetune_performance_optimizations: target_modules = ['linear_qkv']).
   const bool stated = keys.has("targets");
   Lora lora{.rank = 16, .attention = false, .ffn = false, .qkv = !stated};
-  lora.rank = keys["rank"].integer({1, 1'000'000});
+  lora.rank = keys["rank"].as<std::int64_t>();
   keys.fail_if(lora.rank > language->hidden, "rank", "rank {0} in a model of width {1}", "at most {1}", lora.rank,
                language->hidden);
   if (const auto targets = keys.find("targets")) {
     enum class Target { attention, ffn, qkv };
     for (const Field& item : targets->list_or_one()) {
-      const Target target = item.choice<Target>();
+      const Target target = item.as<Target>();
       lora.attention |= target == Target::attention;
       lora.ffn |= target == Target::ffn;
       lora.qkv |= target == Target::qkv;

@@ -68,7 +68,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   train.fill(workload);
   result.states_global_batch = train.has("global_batch");
   if (const auto per_gpu = train.find("global_batch_per_gpu")) {
-    result.global_batch_per_gpu = per_gpu->number(Zero::refused);
+    result.global_batch_per_gpu = per_gpu->as<double>();
   }
   read_training_precision(train, workload);
   workload.code = read_trainer_code(train, workload.model, cluster);
@@ -102,15 +102,15 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
 void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader keys = field.mapping(keys::collective);
   CollectiveWorkload workload;
-  workload.operation = keys["operation"].choice<CollectiveOperation>();
-  workload.size = keys["size"].quantity<Bytes>(Zero::allowed);
-  workload.ranks = keys.int_or("ranks", cluster.gpus());
+  workload.operation = keys["operation"].as<CollectiveOperation>();
+  workload.size = keys["size"].as<Bytes>();
+  workload.ranks = keys.value_or("ranks", cluster.gpus());
   keys.fail_if(workload.ranks > cluster.gpus(), "ranks", "{0} ranks on {1} GPUs", "at most {1}", workload.ranks,
                cluster.gpus());
-  workload.groups = keys.int_or("groups", 1);
+  workload.groups = keys.value_or("groups", 1);
   keys.fail_if(workload.ranks % workload.groups != 0, "groups", "{0} ranks cannot be divided into {1} groups",
                "a divisor of {0}", workload.ranks, workload.groups);
-  workload.layout = keys.choice_or("layout", RankGrouping::blocked);
+  workload.layout = keys.value_or("layout", RankGrouping::blocked);
   result.collective = keys;
   result.workload = workload;
 }
@@ -130,12 +130,6 @@ OperatorConditions take_conditions(YamlNode& shape, const std::string& path) {
   return conditions;
 }
 
-void check_cast(const OperatorWorkload& workload, const Field& field) {
-  const auto cast = field.find("cast");
-  if (!cast || (std::holds_alternative<Matmul>(workload.op.work) && casts_operands(workload.op.precision))) return;
-  cast->fail("operands of this operator are not cast", "a matmul in fp8, mxfp8 or nvfp4");
-}
-
 void read_operator_workload(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   StatedWork work = read_stated_work(field);
   const std::string kind = work.name().text();
@@ -146,7 +140,8 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
   if (loads) result.workload = read_loader_workload(work.shape(), storage);
   if (stores || loads) return;
   const auto on = work.shape().find("on");
-  const bool on_cpu = on ? on->flag("gpu", "cpu") : kind == "memory_walk";  // which GPUs have not but by its name
+  const bool on_cpu = on ? on->as<bool>(keys::key_of(keys::placed, "on"))
+                         : kind == "memory_walk";  // which GPUs have not but by its name
   work.keys.erase("on");
   if (on_cpu || kind == "memory_walk") {
     HostWorkload workload = on_cpu ? read_host_operator(work.name(), work.shape(), cluster.node.cpu)
@@ -158,7 +153,10 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
   const YamlNode stated = work.keys;
   const OperatorConditions conditions = take_conditions(work.keys, work.path);
   OperatorWorkload workload{read_operator(work, cluster.node.gpu), work.repeat, conditions};
-  check_cast(workload, Field(stated, work.path));
+  const bool casts = std::holds_alternative<Matmul>(workload.op.work) && casts_operands(workload.op.precision);
+  if (const auto cast = Field(stated, work.path).find("cast"); cast && !casts) {
+    cast->fail("operands of this operator are not cast", "a matmul in fp8, mxfp8 or nvfp4");
+  }
   result.workload = std::move(workload);
 }
 
