@@ -72,6 +72,11 @@ bool has_narrow_format(const Gemm& gemm, const Gpu& gpu) {
   return gemm.of_engine && gpu.arithmetic_precision(gemm.precision) == Precision::nvfp4;
 }
 
+// Hopper keeps 14 bits of a sum in fp8, so CUDA cores add each 128 elements of k to a second set of registers (CUTLASS
+// 3, accumulator promotion every four instructions; arXiv 2412.19437, section 3.3.2), which leaves half as many for a
+// tile.
+constexpr double promoted_every = 128.0, promoted_area = 320.0 * 128.0 / 2.0;
+
 // Shape and device as plain numbers in base units: the search below evaluates dozens of candidates.
 struct Problem {
   double batch, m, n, k;
@@ -81,6 +86,8 @@ struct Problem {
   bool splits;                        // k among multiprocessors
   double lone_rounds;                 // share of a tile's busy_rounds that it takes at least
   double seconds_per_flop;            // of a multiprocessor at the boost clock, unlimited tile
+  double most_area;                   // elements of a tile
+  double promotion;                   // time of a promoted product over a plain one
   double tile_loss;                   // elements
   double tile_start;                  // seconds; none where kernels stay and hide them
   double hides_start;                 // 1 where a tile starts while others of its multiprocessor multiply
@@ -204,6 +211,11 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
       break;
   }
   p.exposed = gemm.exposed_share.value_or(p.exposed);
+  const bool promoted = gemm.promoted && inner == InnerProduct::warp_groups;
+  const double additions = rate / (promoted_every * gpu.matrix_rate(Precision::fp32));  // an operation, not two
+  p.promotion = promoted ? 1.0 + p.exposed * additions : 1.0;
+  p.most_area = promoted ? promoted_area : std::numeric_limits<double>::infinity();
+  p.seconds_per_flop *= p.promotion;
   return p;
 }
 
@@ -245,6 +257,7 @@ struct Tilings {
       const double load = sides[i] * p.seconds_per_load;
       slice[i] = (multiply < load ? load : multiply) + p.loads_apart * (multiply < load ? multiply : load) +
                  sides[i] * p.seconds_per_address;
+      if (area[i] > p.most_area) slice[i] = std::numeric_limits<double>::infinity();
     }
     for (std::size_t i = p.first; i < p.last; ++i) {
       const double waves = round_up(blocks[i] / p.sms), rounds = round_up(waves * per_resident[i]);
@@ -344,7 +357,7 @@ Candidate best_candidate(const Problem& p) {
 Candidate at_sustained_clock(Candidate kernel, const Problem& p, const Gemm& gemm, const Gpu& gpu,
                              const Calibration& calibration) {
   const double peak = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(gemm.precision).value();
-  const double busy = uses_tensor_cores(gpu, gemm.precision) ? std::min(1.0, peak / kernel.time(p)) : 1.0;
+  const double busy = uses_tensor_cores(gpu, gemm.precision) ? std::min(1.0, peak * p.promotion / kernel.time(p)) : 1.0;
   const double clock = sustained_clock(gpu, gemm.precision, calibration.power, busy);
   kernel.compute /= clock;
   kernel.waits /= clock;

@@ -32,6 +32,7 @@ struct Gemm {
   /// An inference engine's linear layer. In nvfp4 it has one tile of 128 × 256, on one multiprocessor, and no split
   /// sums.
   bool of_engine = false;
+  bool promoted = false;  ///< Hopper's tensor cores add up fp8 in few bits: sums go to fp32 registers as they grow
 };
 
 struct GemmTime {

@@ -47,6 +47,9 @@ KernelTime product_time(const Matmul& work, Precision precision, bool of_engine,
   const double m = number(work.m), n = number(work.n), k = number(work.k);
   Gemm gemm{work.batch, work.m, work.n, work.k, precision, {}, {}, {}};
   gemm.of_engine = of_engine;
+  // Transformer Engine (module/base.py: _2X_ACC_DGRAD, _2X_ACC_WGRAD) and torchao add up gradients so, which read the
+  // weights as they lie, and not the forward pass.
+  gemm.promoted = precision == Precision::fp8 && !work.transpose_b;
   gemm.across_k = lies_across_k(work, precision, gpu);
   gemm.unequal_rows = work.grouped && work.batch > 1 && !work.transpose_a;  // else the sums differ in length
   gemm.operands = batch * (m * k + k * n) * element;
