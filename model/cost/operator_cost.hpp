@@ -38,7 +38,8 @@ Seconds roofline(const Operator& op, const Gpu& gpu);
 ///
 /// clock: boost is a burst of three executions to warm up and six that count. Boards let chips draw `burst_power` times
 /// their limit for `settle_ms`, then hold them to it at once; the speed is the average over the six.
-/// Benchmarks of this kind rotate through copies of small operands, `rotated_mb` in all. What an L2 of size L holds of
+///
+/// Benchmarks rotate through copies of small operands, `rotated_mb` in all. What an L2 of size L holds of
 /// a set of size s is taken to be (L/s)², all of it where s fits, and is read at the L2's bandwidth.
 std::vector<OperatorCost> costs_alone(const OperatorWorkload& workload, const Gpu& gpu, const Calibration& calibration);
 
