@@ -47,7 +47,8 @@ struct GemmTime {
 bool shares_issue_slots(const Gpu& gpu);
 
 /// Time on the device. The library's choice among tile shapes and split-K factors is taken to be the best, but on CUDA
-/// cores (takes_vector_tile). For tiles of a × b, T of them on S multiprocessors, r resident on each, and s-fold splitting of K:
+/// cores (takes_vector_tile). For tiles of a × b, T of them on S multiprocessors, r resident on each, and s-fold
+/// splitting of K:
 ///   waves   = ceil(T·s / S), rounds = ceil(waves / r)
 ///   compute = waves · (k/s) · (longer of 2ab · (1 + loss · (1/a + 1/b)) / rate and (a + b) / loads per second,
 ///                              and (a + b) · address instructions)
