@@ -82,21 +82,16 @@ std::string FigureLog::relative_path(const Field& figure) const {
 }
 
 Source FigureLog::source_of(const Field& figure) const {
-  const std::string path = relative_path(figure);
   // Presets of the catalogue whose own sources were all replaced have those of the file that changes them.
   const std::string& file = figure.where().file;
   const bool sourced = files_.contains(file) || file.starts_with((data_directory() / "hardware" / "").string());
   if (!sources_.empty() && sourced) {
-    for (std::string key = path;;) {
+    for (std::string key = relative_path(figure); !key.empty();) {
       for (const auto& [name, source] : sources_) {
         if (name == key) return source;
       }
       const std::size_t dot = key.rfind('.');
-      if (dot == std::string::npos) break;
-      key.resize(dot);
-    }
-    for (const auto& [name, source] : sources_) {
-      if (name == "default") return source;
+      key = dot != std::string::npos ? key.substr(0, dot) : key == "default" ? "" : "default";
     }
   }
   return {ConstantKind::assumption, fmt::format("stated in {}", figure.where().text())};

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "model/base/files.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"

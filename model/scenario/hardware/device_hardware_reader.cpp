@@ -1,8 +1,6 @@
 // Processors with their memory hierarchies, GPUs and storage.
 
-#include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "model/scenario/overrides.hpp"
 
 namespace foretrain {
 

@@ -1,4 +1,3 @@
-
 #include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/read_once.hpp"

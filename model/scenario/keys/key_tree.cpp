@@ -2,7 +2,6 @@
 
 #include <deque>
 #include <map>
-#include <set>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"

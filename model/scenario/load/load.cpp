@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "model/base/files.hpp"
 #include "model/base/number.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/parallelism/layout.hpp"

@@ -2,7 +2,6 @@
 
 #include <tuple>
 
-#include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/document_walk.hpp"
 #include "model/scenario/keys/key_tree.hpp"
@@ -26,6 +25,7 @@ class Records {
     }
     add("cluster.network.transport", network.transport);
     for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
+      add(fmt::format("cluster.groups[{}]", i), cluster.groups[i]);
       add(fmt::format("cluster.groups[{}].network", i), cluster.groups[i].network);
     }
     add("plan", plan_);
@@ -223,11 +223,6 @@ class Resolver {
     if (path == "cluster.gpus_per_node") return fmt::to_string(cluster.gpus_per_node);
     if (path == "cluster.nccl") {
       return cluster.nccl.none() ? "none" : fmt::format("{}.{}", cluster.nccl.major, cluster.nccl.minor);
-    }
-    for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
-      if (path == fmt::format("cluster.groups[{}].gpus_per_node", i)) {
-        return fmt::to_string(cluster.groups[i].gpus_per_node);
-      }
     }
     if (path == "plan.expert_tensor") return fmt::to_string(plan.folded_experts ? 1 : plan.tensor);
     if (path == "plan.order") {

@@ -26,13 +26,6 @@ void read_lengths(const MappingReader& keys, Attention& work) {
   work.query_length = work.key_length = work.packing->tokens;
 }
 
-void read_cache(const MappingReader& keys, Attention& work) {
-  const bool kind = work.kind == AttentionKind::flash || work.kind == AttentionKind::flash_3;
-  keys.fail_if((!kind || work.backward) && work.cached, "cache", "only forward passes by flash or flash_3 write one",
-               "leave the key out");
-  if (!keys.has("cache")) work.cached = work.engine_by_default();
-}
-
 /// The quantiles (i − 1/2) / count of a lognormal distribution, rounded and clamped.
 std::vector<std::int64_t> read_quantiles(const Field& field) {
   const MappingReader keys = field.mapping(keys::lengths);
@@ -64,7 +57,10 @@ Operator read_attention(const Field& field) {
   if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
   read_lengths(keys, work);
   const bool standard = work.kind == AttentionKind::standard;
-  read_cache(keys, work);
+  const bool writes_cache = work.kind == AttentionKind::flash || work.kind == AttentionKind::flash_3;
+  keys.fail_if((!writes_cache || work.backward) && work.cached, "cache",
+               "only forward passes by flash or flash_3 write one", "leave the key out");
+  if (!keys.has("cache")) work.cached = work.engine_by_default();
   keys.fail_if(work.heads % work.kv_heads != 0, "kv_heads", "{0} heads cannot share {1} evenly", "a divisor of {0}",
                work.heads, work.kv_heads);
   keys.fail_if(work.window > 0 && work.key_length < work.query_length, "window", "{} queries outnumber the {} keys",

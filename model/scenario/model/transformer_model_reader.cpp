@@ -1,5 +1,3 @@
-
-#include "model/base/text.hpp"
 #include "model/scenario/model/model_reader.hpp"
 
 namespace foretrain {

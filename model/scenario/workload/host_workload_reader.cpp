@@ -1,7 +1,6 @@
 // Work of hosts: walks over memory, GEMMs on cores; loaders, requests to storage, checkpoints.
 
 #include "model/base/format.hpp"
-#include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/workload/workload_reader.hpp"
 

@@ -48,20 +48,13 @@ TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::s
 }
 
 /// From a GPU to pageable memory of the host thread.
-CopyWork read_fetch(const MappingReader& keys, const Cluster& cluster, const std::string& on) {
+template <Action then, const keys::Mapping& table>
+TaskWork read_fetch(const Field& field, const Cluster& cluster, const std::string& on) {
+  const MappingReader keys = field.mapping(table);
   const std::string from = read_resource(keys["from"], cluster);
   keys.fail_if(!from.starts_with("gpu"), "from", "{} is no GPU", "gpu0, or one of its streams: gpu0:stream1", from);
-  return {from, on, Bytes(8.0), false};
-}
-
-TaskWork read_item(const Field& field, const Cluster& cluster, const std::string& on) {
-  return FetchedResult{read_fetch(field.mapping(keys::item), cluster, on), {Action::wait}};
-}
-
-TaskWork read_print(const Field& field, const Cluster& cluster, const std::string& on) {
-  const MappingReader keys = field.mapping(keys::print);
-  FetchedResult result{read_fetch(keys, cluster, on), {Action::format}};
-  result.copy.size = result.then.size = keys["size"].as<Bytes>();
+  FetchedResult result{{from, on, Bytes(8.0), false}, {then}};
+  if (then == Action::format) result.copy.size = result.then.size = keys["size"].as<Bytes>();
   return result;
 }
 
@@ -94,10 +87,13 @@ struct TaskRow {
   std::string_view word;
   TaskWork (*read)(const Field& field, const Cluster& cluster, const std::string& on);
 };
-constexpr TaskRow task_rows[] = {
-    {"copy", read_copy_task},      {"page_lock", read_page_lock},         {"sleep", read_sleep},
-    {"forward", read_call<false>}, {"forward_backward", read_call<true>}, {"item", read_item},
-    {"print", read_print}};
+constexpr TaskRow task_rows[] = {{"copy", read_copy_task},
+                                 {"page_lock", read_page_lock},
+                                 {"sleep", read_sleep},
+                                 {"forward", read_call<false>},
+                                 {"forward_backward", read_call<true>},
+                                 {"item", read_fetch<Action::wait, keys::item>},
+                                 {"print", read_fetch<Action::format, keys::print>}};
 
 void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   if (field.is_scalar() && field.text() == "synchronize") {

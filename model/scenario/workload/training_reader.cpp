@@ -1,9 +1,6 @@
 // Of a training: its number formats, samples, frozen parts and adapters.
 #include "model/scenario/workload/workload_reader.hpp"
 
-#include <cmath>
-
-#include "model/base/text.hpp"
 #include "model/scenario/keys/member.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "model/workload/vision_language.hpp"

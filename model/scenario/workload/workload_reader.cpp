@@ -1,6 +1,5 @@
 #include "model/scenario/workload/workload_reader.hpp"
 
-#include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "model/scenario/read_once.hpp"
