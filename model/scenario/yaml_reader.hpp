@@ -118,7 +118,7 @@ class MappingReader {
   /// Throws ScenarioError when the key is missing.
   [[nodiscard]] Field operator[](std::string_view key) const;
   [[nodiscard]] std::optional<Field> find(std::string_view key) const;
-  /// Where a key was written; where the mapping begins if it was not.
+  /// Position of a key; the begin of the mapping if it was not written.
   [[nodiscard]] SourcePosition where(std::string_view key) const;
   [[nodiscard]] std::string path(std::string_view key) const;
 

@@ -167,7 +167,7 @@ class Resolver {
     return !entry.value.is_scalar() && std::ranges::any_of(key.value.forms(), opens);
   }
 
-  /// What holds without the key; keys that say nothing then are left out.
+  /// Adds the key's default; keys without one are left out.
   void add_unstated(const DocumentMapping& mapping, const std::string& path, const keys::Key& key) {
     const auto setting = std::ranges::find(scenario_.framework_settings, path, &ResolvedSetting::key);
     if (setting != scenario_.framework_settings.end()) {

@@ -11,7 +11,7 @@ namespace foretrain {
 
 namespace {
 
-/// What training with parameter servers needs beyond what every use of them needs.
+/// Requirements of training with parameter servers, beyond those of every use of them.
 void check_store(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
@@ -90,7 +90,7 @@ void check_gathered_weights(const Scenario& scenario) {
           "bf16, or workload.train.precision: fp8 with scaling: delayed or current");
 }
 
-/// What the plan exchanges beside all-reduces goes by the same algorithm, or not at all.
+/// All collectives of the plan besides all-reduces have the same algorithm, or are impossible.
 void check_schedules(const Scenario& scenario) {
   const Sync& sync = scenario.plan.sync;
   if (!std::holds_alternative<TrainWorkload>(scenario.workload) || sync.algorithm == SyncAlgorithm::automatic ||
@@ -112,7 +112,7 @@ void check_schedules(const Scenario& scenario) {
   }
 }
 
-/// Where a key of plan.sync was stated: a collective has some of its own, which overrule the plan's.
+/// The path of a key of plan.sync as stated: a collective has some of its own, which overrule the plan's.
 std::string sync_key(const Scenario& scenario, std::string_view key) {
   std::string own = fmt::format("workload.collective.{}", key);
   return scenario.where.contains(own) ? own : fmt::format("plan.sync.{}", key);
