@@ -83,7 +83,7 @@ constexpr Key train_keys[] = {
                                                        "recompute: full"}),
     member<&TrainWorkload::attention>("Attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels, to_transformers_on_gpus>(
-        "Fuse small operators; if no framework is named: norms.",
+        "Fusion of small operators; without a framework, of norms only.",
         {.usual = "fused; unfused on processors", .together = "Transformers."}),
     parsed_by<parse_fusion, to_plain_kernels, all_fused>(
         {"fusions",
