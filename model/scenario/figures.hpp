@@ -20,7 +20,7 @@ struct Source {
 };
 Source read_source(const Field& field);
 
-/// What `assumed:` of a mapping says, as warnings: the key, and why. Keys that another file has stated since are left
+/// Warnings of a mapping's `assumed:`: the key, and why. Keys that another file has stated since are left
 /// out.
 std::vector<std::string> assumed_in(const MappingReader& owner);
 

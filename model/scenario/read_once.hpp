@@ -24,8 +24,8 @@ struct PartKey {
   [[nodiscard]] std::size_t bytes(const MadeOfFiles<T>&) const { return 50'000; }
 };
 
-/// What `read` makes of the field, whose words say all that it is made of; read again only where they or a file that
-/// they name are others than before.
+/// The result of `read` on the field, which depends on the field's text alone; read again only if it or a file that
+/// it names has changed.
 template <typename Read>
 auto read_once(const Field& field, const Read& read) {
   using Key = PartKey<decltype(read(field))>;

@@ -71,7 +71,7 @@ struct FetchedResult {
   HostWork then;
 };
 
-/// What a task does. A copy may be from or to the "disk"; of host work the model knows the durations that are not
+/// Work of a task. A copy may be from or to the "disk"; of host work the model knows the durations that are not
 /// stated.
 using TaskWork = std::variant<Operator, ModelCall, CopyWork, HostWork, FetchedResult>;
 
@@ -100,7 +100,7 @@ struct TasksWorkload {
 using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload, HostWorkload,
                               StorageWorkload, LoaderWorkload>;
 
-/// How far steps may lie from what a learned stack predicts of them: nine of ten within `spread`, as a share, on as
+/// Errors of a learned profile's predicted steps: nine of ten within `spread`, as a share, on as
 /// many nodes as it was learned from.
 struct LearnedRange {
   double spread = 0.0;
@@ -108,7 +108,7 @@ struct LearnedRange {
   int least_nodes = 1, most_nodes = 1;
 };
 
-/// Where keys were written: in the scenario's document, or in the file of the framework that it names.
+/// Positions of keys: in the scenario's document, or in the file of the framework that it names.
 struct StatedKeys {
   YamlNode document;
   std::vector<std::pair<std::string, SourcePosition>> framework;

@@ -17,7 +17,7 @@
 
 namespace foretrain {
 
-/// How deep a document may be nested, and how many words a dotted key may have.
+/// Deepest nesting of a document, and most words of a dotted key.
 inline constexpr std::size_t deepest_nesting = 64;
 
 struct YamlEntry;

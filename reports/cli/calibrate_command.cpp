@@ -303,7 +303,7 @@ void add_calibrate(CLI::App& app, ExitStatus& status) {
       .add_option("--only", options.parts,
                   "measure only these: memory, disk, loader; gpu, or its suites gpu.gemm, gpu.memory, …")
       ->delimiter(',')
-      ->type_name("PART,PART,…");
+      ->type_name("PART[,PART]");
   add_text(command, "--directory", options.directory, "DIR",
            "measure the disk of this folder (default: current folder)");
   add_text(command, "--hardware", options.hardware, "NODE.yaml",

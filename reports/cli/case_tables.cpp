@@ -42,7 +42,7 @@ std::string cell_of(const Case& row, const std::string& column) {
 }
 
 void add_conditions(CLI::App& command, std::vector<std::string>& conditions) {
-  add_repeatable(command, "--where", conditions, "only rows with these values (repeatable)", "COLUMN=VALUE|…");
+  add_repeatable(command, "--where", conditions, "only rows with these values (repeatable)", "COLUMN=VALUE[|VALUE]");
 }
 
 bool wanted(const Case& row, const std::vector<std::string>& conditions) {

@@ -34,8 +34,8 @@ std::vector<Case> rows_of(const CompareOptions& options) {
     }
   }
   if (rows.size() < 2 || rows.size() > most) {
-    throw UsageError(fmt::format("compare: {} to compare; name 2 to {} of them, or one FILE and --vary KEY=V1,V2",
-                                 rows.size(), most));
+    throw UsageError(fmt::format("compare: {} given; name 2 to {} scenarios, or one and --vary KEY=V1,V2",
+                                 counted(rows.size(), "scenario"), most));
   }
   return rows;
 }
@@ -66,7 +66,7 @@ void add_compare(CLI::App& app, ExitStatus& status) {
       app, "compare", "Compare scenarios side by side, and show why they differ", status, run);
   command.add_option("FILE", options.files, "scenario files or names; the first is the reference")
       ->required()
-      ->expected(1, most);
+      ->expected(-1);
   add_variations(command, options.variations,
                  "compare all combinations of key values, as in `foretrain sweep`: 'plan.sync=ring,servers(8)'");
   add_fidelity(command, options.fidelity);

@@ -50,7 +50,7 @@ void add_fit(CLI::App& app, ExitStatus& status) {
       .add_option("--constants", options.constants,
                   "constants to fit (default: those of GEMMs, and energies of the tables' GPUs)")
       ->delimiter(',')
-      ->type_name("NAME,NAME,…");
+      ->type_name("NAME[,NAME]");
   auto* left = add_text(command, "--leave-out", options.left_out, "GPU",
                         "cross-validate: fit without this GPU's rows and predict them (repeatable; catalogue name)");
   command.add_flag("--leave-one-out", options.leave_one_out, "cross-validate each GPU of the tables in turn")

@@ -56,10 +56,10 @@ std::string shown_model(const std::string& name) {
   if (transformer != nullptr && transformer->experts > 1) {
     TransformerConfig met = *transformer;
     met.experts = met.experts_per_token;
-    table.add_row({"parameters that a token meets", format_count(transformer_parameters(met))});
+    table.add_row({"active parameters per token", format_count(transformer_parameters(met))});
   }
   table.add_row({"weights in bf16", format_bytes(Bytes(2.0 * parameters))});
-  table.add_row({"with gradients and AdamW's states in fp32", format_bytes(Bytes(14.0 * parameters))});
+  table.add_row({"weights, fp32 gradients and AdamW states", format_bytes(Bytes(14.0 * parameters))});
   return with_file(table.text(0), catalogue_file(Catalogue::model, Field(written, "")));
 }
 
@@ -68,9 +68,9 @@ std::string shown_hardware(const std::string& name) {
   const auto found = hardware_file(written);
   if (!found) {
     const std::vector<std::string> near = near_names(name, catalogue_names(list_hardware()));
-    throw UsageError(
-        fmt::format("unknown hardware \"{}\"; {}", name,
-                    near.empty() ? "`foretrain hardware list`" : fmt::format("did you mean {}?", or_list(near))));
+    throw UsageError(fmt::format(
+        "unknown hardware \"{}\"; {}", name,
+        near.empty() ? "`foretrain hardware list` shows all" : fmt::format("did you mean {}?", or_list(near))));
   }
   const auto& [section, file] = *found;
   if (section != Catalogue::node) return with_file("", file);
@@ -92,7 +92,8 @@ struct HardwareInit {
 
 ExitStatus write_own_node(const HardwareInit& options) {
   if (options.node.like.empty() && options.node.gpu.empty()) {
-    throw UsageError("what machine? --like NAME of `foretrain hardware list`, or --gpu NAME with what it is to have");
+    throw UsageError(
+        "--like or --gpu is required; --like NAME of `foretrain hardware list`, or --gpu NAME and the node's parts");
   }
   write_new_file(options.output, own_node(options.node));
   return ExitStatus::success;

@@ -25,7 +25,15 @@ MemoryReport memory_report(const std::string& file, const std::vector<std::strin
   report.gpu = scenario.cluster.node.gpu.name;
   report.footprint = memory_footprint(scenario, *train, model);
   report.timeline = memory_timeline(scenario, *train, model);
+  int position = 0;
+  for (const auto& [layer, repeat] : model.layers) {
+    const bool is_block = layer.name.ends_with("block") || layer.name.ends_with("layer");
+    for (int i = 0; i < repeat && position <= report.timeline.moments[report.timeline.peak].layer; ++i, ++position) {
+      report.block = is_block ? report.block + 1 : 0;
+    }
+  }
   report.micro_batch = train->micro_batch;
+  report.global_batch = train->global_batch;
   report.stages = scenario.plan.pipeline;
   report.largest_micro_batch = largest_micro_batch(scenario, *train);
   report.remedies = remedies_for_memory(scenario, *train);

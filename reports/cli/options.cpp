@@ -42,7 +42,7 @@ void add_gpu_numbers(CLI::App& command, std::vector<int>& gpus, const std::strin
   command.add_option("--gpus", gpus, what)
       ->delimiter(',')
       ->allow_extra_args(false)  // the next word may be the scenario
-      ->type_name("N,N,…")
+      ->type_name("N[,N]")
       ->check(CLI::Range(1, 1 << 20).description(""));
 }
 

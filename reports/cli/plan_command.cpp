@@ -360,7 +360,7 @@ void add_plan(CLI::App& app, ExitStatus& status) {
            "features to search beyond the framework's defaults: offload, schedules, servers, algorithms")
       ->delimiter(',');
   add_text(command, "--nodes", options.hardware.nodes, "A..B", "node counts to compare: 8,16, or 8..64 (doubling)");
-  add_text(command, "--node", options.hardware.node, "NAME[@USD],…",
+  add_text(command, "--node", options.hardware.node, "NAME[@USD][,NAME]",
            "node types to compare, optionally with prices in USD/GPU/hour");
   add_text(command, "--network", options.hardware.networks, "KEY=VALUES",
            "networks to compare: nic_bandwidth=200 Gbit/s,400 Gbit/s");

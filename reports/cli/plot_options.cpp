@@ -40,7 +40,7 @@ void add_looks(CLI::App& app, PlotOptions& options) {
            for (const std::string& name : split(names, ',')) options.labels.emplace_back(trim(name));
          },
          "names of the series, in their order")
-      ->type_name("NAME,NAME,…");
+      ->type_name("NAME[,NAME]");
   const auto refuse = [](const std::string& file) -> std::string {
     return file.ends_with(".csv") ? "" : file + ": what is drawn is written as .csv";
   };
@@ -69,10 +69,10 @@ constexpr PlotOption plot_options[] = {
     {"run", &PlotOptions::run, "NAME", "between hosts: the timeline of this run, measured with --timeline"},
     {"streams", &PlotOptions::streams, "WORD", "only streams whose names contain this"},
     {"measurements", &PlotOptions::measurements, "DIR", "the operators that foretrain-gpu measured into this folder"},
-    {"algorithms", &PlotOptions::algorithms, "NAME,NAME,…",
+    {"algorithms", &PlotOptions::algorithms, "NAME[,NAME]",
      "ways of synchronising (default: ring,parameter_server,naive)"},
-    {"curve", &PlotOptions::curves, "COLUMN,…", "a line for each of their values"},
-    {"quantity", &PlotOptions::quantities, "NAME,NAME,…",
+    {"curve", &PlotOptions::curves, "COLUMN[,COLUMN]", "a line for each of their values"},
+    {"quantity", &PlotOptions::quantities, "NAME[,NAME]",
      "a panel for each: time, memory, samples_per_second, tokens_per_second, mfu, cost, bus_bandwidth"},
     {"constant-tokens", &PlotOptions::constant_tokens, "",
      "shorter sequences come in larger batches: batch times length stays that of the scenario"},

@@ -44,7 +44,8 @@ std::optional<std::string> no_subcommand(const CLI::App& app, std::span<char* co
       std::vector<std::string> known;
       for (const CLI::App* one : visible_subcommands(*command)) known.push_back(one->get_name());
       return fmt::format("there is no command \"{}{}\"; {}", path, shortened(word, 60),
-                         did_you_mean(nearest_word(word, known), or_list(known, known.size())));
+                         did_you_mean(nearest_word(word, known),
+                                      path.empty() ? "`foretrain --help` lists all" : or_list(known, known.size())));
     }
     command = named.front();
     path += command->get_name() + " ";
@@ -85,7 +86,12 @@ std::string told(std::string_view error) {
 /// Help and version are answers; everything else that ends the parsing is wrong usage.
 ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
   if (end.get_exit_code() != 0) {
-    std::fprintf(stderr, "foretrain: %s\nRun with --help for more.\n", told(end.what()).c_str());
+    std::string command = app.get_name();
+    for (const CLI::App* one = &app; !one->get_subcommands().empty(); command += " " + one->get_name()) {
+      one = one->get_subcommands().front();
+    }
+    std::fprintf(stderr, "foretrain: %s; `%s --help` explains its arguments\n", told(end.what()).c_str(),
+                 command.c_str());
     return ExitStatus::bad_input;
   }
   std::ostringstream answer;

@@ -87,7 +87,7 @@ AccuracyReport report_on(const std::vector<Case>& cases, std::vector<Outcome> ou
     const bool anchored = anchors.of(cases, i) != nullptr;
     for (Comparison& comparison : compare_case(cases[i], outcomes[i], failed)) {
       comparison.anchored = anchored;
-      const bool spent = anchors.runs.contains(i) && comparison.quantity != name(MeasuredQuantity::memory_per_gpu);
+      const bool spent = anchors.runs.contains(i) && !is_memory(comparison.quantity);
       if (!spent) comparisons.push_back(std::move(comparison));
     }
   }
@@ -132,7 +132,7 @@ ExitStatus run(const ValidateOptions& options) {
 void add_validate(CLI::App& app, ExitStatus& status) {
   auto [command, options] = add_command<ValidateOptions>(
       app, "validate", "Compare predictions with measurements; print errors by group", status, run);
-  add_text(command, "--cases", options.tables, "CASES.csv",
+  add_text(command, "CASES.csv,--cases", options.tables, "",
            "tables with measured.* columns (default: all shipped tables)");
   add_number(command, "--anchor", options.anchor, 0, 1'000'000,
              "fit scale factors to the first N cases of each group (or name in column `anchor`), and exclude these "
@@ -143,7 +143,7 @@ void add_validate(CLI::App& app, ExitStatus& status) {
       .add_option("--pairs", options.pairs,
                   "count pairs ranked correctly: cases that differ only in these keys, such as plan.sync")
       ->delimiter(',')
-      ->type_name("KEY,KEY,…")
+      ->type_name("KEY[,KEY]")
       ->allow_extra_args(false);
   add_calibration(command, options.settings);
   add_stack(command, options.settings);

@@ -26,7 +26,7 @@ namespace {
 enum class CauseForm { setting, resource, key, bucket, nics, loader, pause };
 
 struct CauseRow {
-  std::string_view name;
+  std::string_view name, remedy;
   CauseForm form;
   std::string_view change;
   double smallest, usual, odds;
@@ -34,8 +34,8 @@ struct CauseRow {
   bool varies;
 };
 constexpr CauseRow cause_rows[] = {
-#define CAUSE(name, form, change, smallest, usual, odds, size, command, look_at, varies) \
-  {name, CauseForm::form, change, smallest, usual, odds, size, command, look_at, varies},
+#define CAUSE(name, remedy, form, change, smallest, usual, odds, size, command, look_at, varies) \
+  {name, remedy, CauseForm::form, change, smallest, usual, odds, size, command, look_at, varies},
 #include "reports/diagnose/causes.def"
 };
 
@@ -73,11 +73,20 @@ struct StepTimes {
   Seconds expected, estimated;
 };
 
-std::string command_of(const CauseRow& row, const Scenario& scenario) {
-  std::string command(row.command);
-  boost::replace_all(command, "{bucket}", fmt::format("{:.0f}", scenario.plan.sync.bucket.value()));
-  boost::replace_all(command, "{gpus}", std::to_string(plan_gpus(scenario.plan, scenario.cluster)));
-  return command;
+/// A command of nccl-tests, or its expected result, with the scenario's numbers. Unlimited buckets count as 1 GB.
+std::string filled(std::string_view pattern, const Scenario& scenario) {
+  std::string text(pattern);
+  const Bytes bucket = is_finite(scenario.plan.sync.bucket) ? scenario.plan.sync.bucket : Bytes(1e9);
+  const auto gpus = static_cast<int>(plan_gpus(scenario.plan, scenario.cluster));
+  boost::replace_all(text, "{bucket}", fmt::format("{:.0f}", bucket.value()));
+  boost::replace_all(text, "{gpus}", std::to_string(gpus));
+  if (text.find("{bus}") == std::string::npos) return text;
+  Scenario alone = scenario;
+  alone.workload = CollectiveWorkload{.size = bucket, .ranks = gpus};
+  alone.plan = Plan();
+  const Result result = predict(alone, Fidelity::estimate, Detail::numbers);
+  boost::replace_all(text, "{bus}", format_bandwidth(result.collective()->bus_bandwidth));
+  return text;
 }
 
 /// Nothing where the scenario cannot be.
@@ -110,7 +119,13 @@ class Causes {
     if (row.form == CauseForm::bucket && !(bucket_ < scenario_.plan.sync.bucket)) return std::nullopt;
     // One part that is slow makes the step no slower than all of them.
     const double first = row.form == CauseForm::key && all && all->share ? 1.0 / *all->share : measured_ / expected_;
-    return if_possible([&] { return has_share(row) ? at_best_size(row, first) : at_size(row, 1.0); });
+    std::optional<StepCause> cause =
+        if_possible([&] { return has_share(row) ? at_best_size(row, first) : at_size(row, 1.0); });
+    if (!cause) return cause;
+    cause->remedy = row.remedy;
+    cause->command = filled(row.command, scenario_);
+    cause->look_at = filled(row.look_at, scenario_);
+    return cause;
   }
 
  private:
@@ -157,8 +172,6 @@ class Causes {
     StepCause cause = predicted_.at(key);
     if (std::abs(cause.step / expected_ - 1.0) < least_effect) return std::nullopt;
     cause.name = row.name;
-    cause.command = command_of(row, scenario_);
-    cause.look_at = row.look_at;
     if (row.form == CauseForm::bucket) cause.size = format_bytes(bucket_);
     if (!has_share(row)) return cause;
     cause.share = share;

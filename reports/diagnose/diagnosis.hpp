@@ -14,7 +14,8 @@ namespace foretrain {
 
 /// A cause at the size that explains the measured step best.
 struct StepCause {
-  std::string name = {}, size = {};         ///< "one slow GPU", "GPU at 71 %"; a setting has no size
+  std::string name = {}, remedy = {};       ///< "one slow GPU", "replacement of the slow GPU"
+  std::string size = {};                    ///< "71 % speed"; a setting has none
   std::optional<double> share = {};         ///< the severity: remaining share of a speed, bandwidth or NICs
   std::vector<std::string> overrides = {};  ///< as for --set, where the cause can be stated so
   Seconds step = {};                        ///< predicted with the cause

@@ -21,9 +21,10 @@ std::string whole_percent(double share) { return fmt::format("{:.0f} %", share *
 
 std::string verdict_of(const StepDiagnosis& d) {
   const double difference = d.measured / d.expected - 1.0;
-  const std::string where = d.within()                ? "within the interval: no cause is needed"
-                            : d.measured > d.expected ? "slower than the interval"
-                                                      : "faster than the interval: the scenario is another run's";
+  const std::string where = d.within() ? "within the interval: no cause is needed"
+                            : d.measured > d.expected
+                                ? "slower than the interval"
+                                : "faster than the interval: does the scenario describe this run?";
   return fmt::format("{} ({})", signed_percent(difference), where);
 }
 
@@ -68,15 +69,15 @@ std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
     text += "\nSingle causes, each at its best-fitting severity\n" + causes_text(d, shown);
-    if (d.explained) text += "\nTell them apart\n" + commands_text(d, shown);
+    if (d.explained) text += "\nChecks\n" + commands_text(d, shown);
   }
   if (!d.explained && d.measured > d.high) {
-    text += "\nNo single cause explains it: several do, or the scenario is another run's\n";
+    text += "\nNo single cause explains it: several add up, or the scenario describes another run\n";
   }
   if (!d.changes.empty()) {
     const bool slow = d.measured > d.high && shown > 0 && d.explained;
-    text += slow ? fmt::format("\nLargest speed-ups if the cause is {}\n", d.causes.front().name)
-                 : "\nLargest speed-ups of the same training\n";
+    text += fmt::format("\nLargest speed-ups over the measured {}{}\n", format_seconds(d.measured),
+                        slow ? ", if cause 1 is right" : "");
     TextTable changes("lrr", {"change", "speed-up", "step time"});
     for (const StepChange& change : d.changes) {
       changes.add_row({change.name, signed_percent(change.speedup - 1.0), format_seconds(change.step)});

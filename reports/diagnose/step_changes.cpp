@@ -62,7 +62,7 @@ std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Resul
     changes.push_back({name, overrides, diagnosis.measured * (result.time() / now.time()), speedup_of(now, result)});
   };
   const StepCause* cause = now.time() > expected.time() ? &diagnosis.causes.front() : nullptr;
-  if (cause != nullptr) add("fix: " + cause->name, {}, expected);
+  if (cause != nullptr) add(cause->remedy, {}, expected);
   for (const WhatIf& gain : gains(state, now, in_state, cause)) add(gain.name, gain.overrides, *gain.result);
   std::erase_if(changes, [](const StepChange& change) { return change.speedup <= 1.0; });
   std::ranges::stable_sort(changes, std::ranges::greater{}, &StepChange::speedup);

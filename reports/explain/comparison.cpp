@@ -59,7 +59,8 @@ void add_lines(const std::vector<Result>& results, TextTable& table) {
 
 std::string model_of(const Result& result) { return result.train() ? result.train()->model : ""; }
 
-/// The change of time per sample by part, greatest first. Times of steps with different batches do not compare.
+/// The change of time per sample, and the share of each part in it, greatest first. Step times of different batches do
+/// not compare.
 std::string causes(const TrainResult& train, const TrainResult& reference) {
   struct Cause {
     std::string_view name;
@@ -77,9 +78,10 @@ std::string causes(const TrainResult& train, const TrainResult& reference) {
   std::ranges::sort(all, std::ranges::greater{}, [](const Cause& c) { return std::abs(c.change); });
   std::string text;
   for (const Cause& cause : all) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", cause.name, signed_percent(cause.change));
+    text += fmt::format("{}{} {:+.1f}", text.empty() ? "" : ", ", cause.name, 100.0 * cause.change);
   }
-  return text;
+  const double change = train.step_time.value() / samples / whole - 1.0;
+  return text.empty() ? text : fmt::format(". Time per sample {} ({} percentage points)", signed_percent(change), text);
 }
 
 /// Name of a setting's row: lines whose settings are clear by themselves are left out.
@@ -165,8 +167,7 @@ std::string comparison_text(const std::vector<Result>& results) {
       sentence += fmt::format(" (90 % interval {:.3g}–{:.3g})", std::min(one, other), std::max(one, other));
     }
     if (results[i].train() && first.train()) {
-      const std::string why = causes(*results[i].train(), *first.train());
-      if (!why.empty()) sentence += ". Time per sample against [1]: " + why;
+      sentence += causes(*results[i].train(), *first.train());
     }
     text += paragraph(sentence + ".");
   }

@@ -11,7 +11,7 @@ namespace foretrain {
 /// Speed-up of `result` over `reference`: samples per second where both train, else time.
 struct Speedup {
   double factor = 1.0;
-  /// Four of five measured pairs lie in here, should the errors of both predictions be independent.
+  /// The 90 % interval, should the errors of both predictions be independent.
   double low = 1.0, high = 1.0;
 };
 Speedup speedup_of(const Result& result, const Result& reference);

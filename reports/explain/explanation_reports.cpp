@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.hpp"
+#include "model/base/text.hpp"
 #include "reports/explain/explanation.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/goodput_report.hpp"
@@ -18,10 +19,7 @@ constexpr double least_change = 0.005;  ///< of the time or the throughput; smal
 
 std::string sets_of(const WhatIf& remedy) {
   std::string text;
-  for (const std::string& override : remedy.overrides) {
-    const bool quoted = override.find(' ') != std::string::npos || override.find('(') != std::string::npos;
-    text += fmt::format("{0}{1}{2}{1}", text.empty() ? "" : " --set ", quoted ? "'" : "", override);
-  }
+  for (const std::string& override : remedy.overrides) text += (text.empty() ? "" : " --set ") + shell_word(override);
   return text;
 }
 
@@ -65,7 +63,7 @@ std::string spread_text(const Explanation& e) {
                                  format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
   text = "\nStep-time percentiles\n" + paragraph(text);
   if (e.spread->p50 <= e.result.time()) return text;
-  return text + paragraph(fmt::format("Each step waits for its slowest GPU: P50 exceeds the {} without jitter.",
+  return text + paragraph(fmt::format("{} is the step without jitter; with it, each step waits for its slowest GPU.",
                                       format_seconds(e.result.time())));
 }
 
@@ -92,7 +90,8 @@ std::string sensitivity_text(const Explanation& e) {
     table.add_row({s.resource, signed_percent(faster), signed_percent(slower), percent_text(s.share),
                    bar(s.share, bar_width / 2)});
   }
-  std::string text = fmt::format("\nSensitivity (speed ±10 %)\n{}", table.text(2));
+  std::string text = fmt::format("\nSensitivity: change of the {} (elasticity: % per % of speed)\n{}",
+                                 e.result.train() ? "step time" : "time", table.text(2));
   if (!without.empty()) text += listed(fmt::format("No effect (below {:.2g} %)", 10.0 * least_change), without);
   return text;
 }
@@ -100,14 +99,12 @@ std::string sensitivity_text(const Explanation& e) {
 std::string remedies_text(const Explanation& e) {
   TextTable table("lrrl", {"change", e.result.train() ? "throughput" : "speed-up",
                            e.result.train() ? "step time" : "time", "--set"});
-  std::string same, worse;
-  std::vector<std::pair<std::string, std::string>> impossible;  ///< reasons, and what has them
+  std::string same, worse, impossible;
   const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
   bool helps = false;
   for (const WhatIf& r : e.remedies) {
     if (!r.result) {
-      const auto known = std::ranges::find(impossible, r.why_not, &std::pair<std::string, std::string>::first);
-      add(known == impossible.end() ? impossible.emplace_back(r.why_not, "").second : known->second, r.name);
+      impossible += fmt::format("    {}\n", wrap(r.name + ": " + r.why_not, page_width() - 6, 6));
     } else if (r.speedup < 1.0 - least_change) {
       add(worse, fmt::format("{} ({})", r.name, signed_percent(r.speedup - 1.0)));
     } else if (r.speedup < 1.0 + least_change) {
@@ -124,11 +121,7 @@ std::string remedies_text(const Explanation& e) {
                      (helps ? table.text(2) : std::string("  none of those tried is faster\n"));
   if (!same.empty()) text += listed(fmt::format("No effect (below {:.2g} %)", 100.0 * least_change), same);
   if (!worse.empty()) text += listed("Slower", worse);
-  if (!impossible.empty()) text += "  Infeasible:\n";
-  for (const auto& [why, names] : impossible) {
-    text += fmt::format("    {}\n", wrap(names + ": " + why, page_width() - 6, 6));
-  }
-  return text;
+  return impossible.empty() ? text : text + "  Infeasible:\n" + impossible;
 }
 
 /// Parameter servers against ring all-reduce, where both were predicted.

@@ -128,7 +128,7 @@ std::vector<WhatIf> part_losses(const Scenario& scenario, const Reload& reload) 
 
 std::string to_text(const Result& whole, const std::vector<WhatIf>& losses) {
   if (losses.empty()) return "";
-  TextTable table("llrr", {"failed part", "training", "step time", "samples/s"});
+  TextTable table("llrrr", {"failed part", "training", "step time", "samples/s", "change"});
   const TrainResult& before = *whole.train();
   table.add_row({"none", "", format_seconds(before.step_time), format_count(before.samples_per_second)});
   std::string impossible;
@@ -142,7 +142,7 @@ std::string to_text(const Result& whole, const std::vector<WhatIf>& losses) {
     table.add_row({loss.name, loss.lost_machines > 0 ? "restarts" : "continues",
                    format_seconds(loss.result->train()->step_time) +
                        (loss.result->train()->memory.fits() ? "" : ", does not fit"),
-                   signed_percent(rate_of(*loss.result) / rate_of(whole) - 1.0)});
+                   format_count(rate_of(*loss.result)), signed_percent(rate_of(*loss.result) / rate_of(whole) - 1.0)});
   }
   std::string text =
       fmt::format("{}  [{}]: cost of a failed part until its repair\n", whole.scenario, name(whole.fidelity)) +

@@ -37,7 +37,7 @@ void add_synchronisation(const Scenario& scenario, Remedies& list) {
   list.add(buckets, "5 MB buckets", {"plan.sync.bucket=5 MB"});
   list.add(replicas && sync.gradient_precision == Precision::fp32, "gradient reduction in bf16",
            {"plan.sync.gradient_precision=bf16"});
-  list.add(buckets, "PowerSGD compression, rank 4", {"plan.sync.compression=powersgd(4)"});
+  list.add(buckets && scenario.plan.zero == 0, "PowerSGD of rank 4", {"plan.sync.compression=powersgd(4)"});
   list.add(servers && sync.consistency == Sync::Consistency::synchronous, "asynchronous updates",
            {"plan.sync.consistency=asynchronous"});
   list.add(servers, "2x parameter servers", {fmt::format("plan.sync.servers={}", 2 * sync.servers)});
@@ -45,7 +45,9 @@ void add_synchronisation(const Scenario& scenario, Remedies& list) {
     // The other keys of parameter servers do not apply to collectives.
     const char* form = servers ? "plan.sync={{ algorithm: {} }}" : "plan.sync.algorithm={}";
     list.add(replicas && scenario.plan.zero == 0 && algorithm != name(sync.algorithm),
-             fmt::format("{} all-reduce", spoken(algorithm)), {fmt::format(fmt::runtime(form), algorithm)});
+             algorithm == std::string_view("auto") ? "all-reduce chosen by NCCL"
+                                                   : fmt::format("{} all-reduce", spoken(algorithm)),
+             {fmt::format(fmt::runtime(form), algorithm)});
   }
   list.add(replicas && scenario.plan.zero == 0 && !servers && scenario.plan.pipeline == 1,
            "one parameter server per node",
@@ -76,14 +78,17 @@ void add_devices_work(const Scenario& scenario, const TrainWorkload& train, Reme
 void add_plan(const Scenario& scenario, Remedies& list) {
   const Plan& plan = scenario.plan;
   const bool plain = plan.schedule == PipelineSchedule::one_forward_one_backward && plan.interleave == 1;
-  list.add(plan.pipeline > 1 && plain, "interleaved pipeline, 2 chunks per stage", {"plan.interleave=2"});
+  list.add(plan.pipeline > 1 && plain, "interleaved pipeline (2 chunks per stage)", {"plan.interleave=2"});
   list.add(plan.pipeline > 1 && plain, "zero-bubble schedule", {"plan.schedule=zero_bubble"});
   list.add(plan.tensor > 1 && !plan.sequence_parallel, "sequence parallelism", {"plan.sequence_parallel=true"});
   list.add(plan.tensor > 1 && plan.sequence_parallel && !plan.tensor_overlap,
            "overlap of tensor-parallel collectives with GEMMs", {"plan.tensor_overlap=true"});
   list.add(plan.pipeline > 1 && plan.data > 1 && !scenario.where.contains("plan.order"),
            "pipeline stages on neighbouring GPUs", {"plan.order=tensor-context-expert-pipeline-data"});
-  list.add(plan.zero == 3, "ZeRO-2 instead of ZeRO-3", {"plan.zero=2"});
+  const bool shards = replicas_of(plan) > 1 && plan.sync.algorithm != SyncAlgorithm::parameter_server;
+  for (int stage = 1; stage <= 3; ++stage) {
+    list.add(shards && stage != plan.zero, fmt::format("ZeRO-{}", stage), {fmt::format("plan.zero={}", stage)});
+  }
 }
 
 /// The bandwidth of a NIC's slot; without limit where the node's file has no PCIe.
@@ -120,8 +125,8 @@ WhatIf reloaded(std::string name, std::vector<std::string> overrides, const Relo
   WhatIf made{.name = std::move(name), .overrides = std::move(overrides)};
   try {
     made.scenario = reload(made.overrides);
-  } catch (const ScenarioError& e) {  // the place is in no file of the user
-    made.why_not = fmt::format("{}: {}; {}", e.key(), e.got(), e.expected());
+  } catch (const ScenarioError& e) {  // its place is in no file of the user, and its remedy would undo the change
+    made.why_not = fmt::format("{}: {}", e.key(), e.got());
   } catch (const std::exception& e) {
     made.why_not = e.what();
   }

@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "model/base/statistics.hpp"
 
 namespace foretrain {
 
+bool is_memory(const std::string& quantity) { return quantity == "memory_per_gpu"; }
+
 namespace {
 
-bool can_be_anchored(const Comparison& comparison) {
-  return comparison.quantity != "memory_per_gpu" && !comparison.anchored;
-}
+bool can_be_anchored(const Comparison& comparison) { return !is_memory(comparison.quantity) && !comparison.anchored; }
 
 /// Takes the anchors out of the group's `members` and scales what stays.
 void anchor_group(std::vector<Comparison>& members, int anchor, GroupAccuracy& group) {
@@ -66,19 +67,31 @@ AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::
   report.failed = std::move(failed);
   std::vector<std::vector<Comparison>> groups;  // in order of appearance
   std::map<std::string, std::size_t> places;
+  std::set<std::string> timed;
   for (const Comparison& c : comparisons) {
-    const auto [place, is_new] = places.emplace(c.group, groups.size());
+    if (!is_memory(c.quantity)) timed.insert(c.group);
+  }
+  for (const Comparison& c : comparisons) {
+    const bool apart = is_memory(c.quantity) && timed.contains(c.group);
+    const auto [place, is_new] = places.emplace(c.group + (apart ? " memory" : ""), groups.size());
+    if (is_new) report.groups.push_back({.name = place->first, .statistics = {}});
     if (is_new) groups.emplace_back();
     groups[place->second].push_back(c);
   }
-  for (std::vector<Comparison>& members : groups) {
-    GroupAccuracy& group = report.groups.emplace_back(GroupAccuracy{members.front().group, {}, 1.0, 0});
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    GroupAccuracy& group = report.groups[i];
+    std::vector<Comparison>& members = groups[i];
     if (anchor > 0) anchor_group(members, anchor, group);
     group.statistics = error_statistics(members);
     report.anchored += group.anchors;
     report.cases.insert(report.cases.end(), members.begin(), members.end());
   }
   report.overall = error_statistics(report.cases);
+  std::vector<Comparison> apart = report.cases;
+  const auto memory =
+      std::ranges::stable_partition(apart, [](const Comparison& c) { return !is_memory(c.quantity); }).begin();
+  report.times = error_statistics({apart.begin(), memory});
+  report.memory = error_statistics({memory, apart.end()});
   return report;
 }
 

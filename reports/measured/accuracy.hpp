@@ -16,6 +16,7 @@ namespace foretrain {
 
 /// Whether the quantity is so much a second; of times and memory the lower is better.
 bool is_rate(const std::string& quantity);
+bool is_memory(const std::string& quantity);
 
 /// One measured quantity of one case. Both numbers are in the quantity's base unit (s, 1/s, byte, byte/s).
 struct Comparison {
@@ -49,6 +50,7 @@ struct ErrorStatistics {
   std::optional<double> coverage = std::nullopt;  ///< share of those with an interval whose interval holds them
 };
 
+/// Memory is a group of its own, "NAME memory", where the table's group NAME has times as well.
 struct GroupAccuracy {
   std::string name;
   ErrorStatistics statistics;
@@ -84,9 +86,9 @@ struct PairReport {
 };
 
 struct AccuracyReport {
-  std::vector<GroupAccuracy> groups;  ///< in order of appearance
-  ErrorStatistics overall;
-  std::vector<Comparison> cases;  ///< those that the statistics count, predictions after anchoring
+  std::vector<GroupAccuracy> groups;       ///< in order of appearance
+  ErrorStatistics overall, times, memory;  ///< of all cases; of those with a time or rate; of memory
+  std::vector<Comparison> cases;           ///< those that the statistics count, predictions after anchoring
   std::vector<FailedCase> failed;
   int anchored = 0;                       ///< comparisons that were spent on factors
   std::map<std::string, Anchor> anchors;  ///< by the name that cases have in the column `anchor`

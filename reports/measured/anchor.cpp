@@ -130,7 +130,7 @@ Result anchored(Result result, const Anchor& anchor, const std::string& source) 
   result.set_uncertainty(std::expm1(nine_of_ten_normal * std::min(stated, deviation)));
   if (result.train()->bill) set_length_interval(result);
   const auto note = [&](const char* name, double factor, double variance) {
-    const std::string known = fmt::format("± {:.1f} %, from {}", std::sqrt(variance) * 100.0, source);
+    const std::string known = fmt::format("standard error {:.1f} %, from {}", std::sqrt(variance) * 100.0, source);
     result.provenance.push_back({name, factor, "", ConstantKind::measurement, known});
   };
   note("anchor.computing", anchor.computing, anchor.computing_variance);

@@ -60,6 +60,10 @@ std::string to_json(const AccuracyReport& report) {
   }
   if (!report.anchors.empty()) json["anchors"] = anchors_json(report.anchors);
   json["overall"] = statistics_json(report.overall);
+  if (report.times.n > 0 && report.memory.n > 0) {
+    json["times"] = statistics_json(report.times);
+    json["memory"] = statistics_json(report.memory);
+  }
   json["cases"] = AccuracyJson::array();
   for (const Comparison& c : report.cases) {
     json["cases"].push_back({{"case", c.name},

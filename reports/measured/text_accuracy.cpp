@@ -137,7 +137,9 @@ std::string to_text(const AccuracyReport& report, const TextOptions& options) {
   TextTable table("lrrrrrr", {"group", "n", "MAPE", "median", "bias", "in 90 %", "worst"});
   for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
   table.add_rule();
-  table.add_row(statistics_cells("all", report.overall));
+  const bool both = report.times.n > 0 && report.memory.n > 0;
+  table.add_row(statistics_cells(both ? "all times" : "all", both ? report.times : report.overall));
+  if (both) table.add_row(statistics_cells("all memory", report.memory));
   std::string text = "Predicted against measured\n\n" + table.text(page_indent) + "\n" +
                      paragraph(
                          "MAPE, median: absolute errors. bias: mean error; + is predicted too slow, or too much "

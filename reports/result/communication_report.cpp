@@ -16,11 +16,12 @@ namespace foretrain {
 
 namespace {
 
-/// "gradient comm/compute 0.45 (rule of thumb 0.31)".
+/// "gradient comm/compute 0.45 (textbook formula 0.31)".
 std::string ratio_text(const CommunicationRatio& ratio, bool verbose) {
-  std::string text = fmt::format("gradient comm/compute {:.3g} (rule of thumb {:.3g})", ratio.simulated, ratio.formula);
+  std::string text =
+      fmt::format("gradient comm/compute {:.3g} (textbook formula {:.3g})", ratio.simulated, ratio.formula);
   if (verbose) {
-    text += fmt::format(". Rule of thumb: {}; it leaves out {}", communication_ratio_formula,
+    text += fmt::format(". Textbook formula: {}; it leaves out {}", communication_ratio_formula,
                         communication_ratio_leaves_out);
   }
   return text;
@@ -85,7 +86,7 @@ std::string server_section(const TrainResult& train) {
                                              format_seconds(p.link_bound), format_seconds(p.server_bound))});
   if (p.staleness) {
     const ParameterServerResult::Staleness& s = *p.staleness;
-    table.add_row({"staleness", fmt::format("mean {:.1f} · p50 {:.0f} · p90 {:.0f} · p99 {:.0f} · max {:.0f} updates",
+    table.add_row({"staleness", fmt::format("mean {:.1f} · P50 {:.0f} · P90 {:.0f} · P99 {:.0f} · max {:.0f} updates",
                                             s.mean, s.p50, s.p90, s.p99, s.max)});
   }
   return fmt::format("\nParameter servers: {}, {}\n", counted(p.workers, "worker"), counted(p.servers, "server")) +

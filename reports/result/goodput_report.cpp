@@ -31,17 +31,17 @@ std::string interval_line(const TrainResult& train) {
   const TrainResult::Goodput& goodput = *train.goodput;
   const IntervalSearch& search = *goodput.intervals;
   const auto describe = [&](const char* rule, const IntervalChoice& choice) {
-    return fmt::format("{} {} ({}): goodput {}", rule, choice.every, format_seconds(choice.every * train.step_time),
-                       format_percent(choice.goodput));
+    return fmt::format("{} {} steps ({}): goodput {}", rule, choice.every,
+                       format_seconds(choice.every * train.step_time), format_percent(choice.goodput));
   };
-  std::string text = fmt::format("checkpoint interval {} steps ({}); ", goodput.every,
-                                 format_seconds(goodput.every * train.step_time));
+  std::string text =
+      fmt::format("checkpoint every {} steps ({})", goodput.every, format_seconds(goodput.every * train.step_time));
+  if (search.daly) text += fmt::format(", goodput {} by Daly's formula", format_percent(goodput.by_daly));
+  text += "; optimum ";
   if (search.young && search.daly) {
-    text += fmt::format("{} · {} · ", describe("Young", *search.young), describe("Daly", *search.daly));
+    text += fmt::format("{} · {} · ", describe("by Young", *search.young), describe("by Daly", *search.daly));
   }
-  text += describe("best by simulation", search.best);
-  if (search.daly) text += fmt::format(". By Daly's formula this interval gives {}", format_percent(goodput.by_daly));
-  return paragraph(text);
+  return paragraph(text + describe("by simulation", search.best));
 }
 
 std::string causes_line(const TrainResult::Goodput& goodput) {

@@ -82,10 +82,10 @@ std::string uncertainty_line(const Result& result) {
   for (const UncertaintyCause& cause : result.uncertainty_causes) {
     if (cause.share < 0.005) continue;
     const bool whole = cause.share > 0.995;
-    text += fmt::format("{}{}{}", text.empty() ? "" : " · ", cause.what,
-                        whole ? "" : fmt::format(" {:.0f} %", cause.share * 100.0));
+    text += fmt::format("{}{}{}", text.empty() ? "from " : ", ", cause.what,
+                        whole ? "" : fmt::format(" ({:.0f} %)", cause.share * 100.0));
   }
-  return text.empty() ? "" : labelled("Interval from", text);
+  return text.empty() ? "" : labelled("Uncertainty", text);
 }
 
 /// Changes by measured runs (--anchor).
@@ -94,7 +94,8 @@ std::string anchor_lines(const Result& result) {
   for (const Constant& constant : result.provenance) {
     if (!constant.name.starts_with("anchor.")) continue;
     text += labelled(text.empty() ? "Anchored" : "",
-                     fmt::format("{} × {:.3f}: {}", constant.name.substr(7), constant.value, constant.source));
+                     fmt::format("{} × {:.3f}, {}", constant.name == "anchor.network" ? "network" : "compute",
+                                 constant.value, constant.source));
   }
   return text;
 }

@@ -19,10 +19,12 @@ using Json = nlohmann::ordered_json;
 constexpr std::array all_phases = {MemoryTimeline::Phase::forward, MemoryTimeline::Phase::loss,
                                    MemoryTimeline::Phase::backward, MemoryTimeline::Phase::optimizer};
 
-/// "backward of layer 31 (transformer block), micro-batch 1": counted from 1, as people do.
-std::string when(const MemoryTimeline::Moment& moment) {
+/// "transformer block 31 (backward), micro-batch 1".
+std::string when(const MemoryReport& report) {
+  const MemoryTimeline::Moment& moment = report.timeline.moments[report.timeline.peak];
   if (moment.layer < 0) return std::string(name(moment.phase));
-  return fmt::format("{} of layer {} ({}), micro-batch {}", name(moment.phase), moment.layer + 1, moment.layer_name,
+  const std::string number = report.block > 0 ? fmt::format(" {}", report.block) : "";
+  return fmt::format("{}{} ({}), micro-batch {}", moment.layer_name, number, name(moment.phase),
                      moment.micro_batch + 1);
 }
 
@@ -112,12 +114,12 @@ std::string to_text(const MemoryReport& report) {
     text += fmt::format("CPU memory per node: {} of {} ({})\n", format_bytes(m.host), format_bytes(m.host_capacity),
                         m.fits_host() ? "fits" : "DOES NOT FIT");
   }
-  text += fmt::format("Peak at: {}\n\nPeak memory per phase\n{}\n", when(timeline.moments[timeline.peak]),
-                      phase_table(timeline));
+  text += fmt::format("Peak at: {}\n\nPeak memory per phase\n{}\n", when(report), phase_table(timeline));
   if (report.largest_micro_batch > 0) {
     text += fmt::format("Largest micro-batch that fits: {} (now {})", report.largest_micro_batch, report.micro_batch);
     if (report.largest_micro_batch != report.micro_batch) {
-      text += fmt::format("; accumulation {}: the global batch grows", report.timeline.micro_batches);
+      text += fmt::format(", with global batch {} (now {})",
+                          report.global_batch / report.micro_batch * report.largest_micro_batch, report.global_batch);
     }
     text += "\n";
   } else {

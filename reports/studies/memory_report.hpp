@@ -18,7 +18,8 @@ struct MemoryReport {
   MemoryFootprint footprint;
   MemoryTimeline timeline;
   int stages = 1;  ///< of the pipeline
-  std::int64_t micro_batch = 1;
+  int block = 0;   ///< number of the peak's block behind the embedding, from 1; 0: of another layer
+  std::int64_t micro_batch = 1, global_batch = 1;
   std::int64_t largest_micro_batch = 0;  ///< with which the plan fits; 0: none
   std::vector<std::string> remedies;     ///< in words; empty where it fits
 };

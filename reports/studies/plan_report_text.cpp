@@ -70,7 +70,7 @@ std::string outlook_text(const RankedPlan& plan) {
 /// The probability that the limits hold, and by how much they are exceeded.
 std::string limits_text(const RankedPlan& plan, const PlanLimits& limits) {
   if (!limits.any()) return "";
-  std::string chance = "probability " + format_chance(chance_within(plan.train(), limits));
+  std::string chance = "met with probability " + format_chance(chance_within(plan.train(), limits));
   if (plan.excess <= 1.0) return chance;
   const std::string by = plan.excess < 2.0 ? fmt::format("exceeded by {}", format_percent(plan.excess - 1.0))
                                            : fmt::format("exceeded {:.1f} times", plan.excess);
@@ -100,10 +100,13 @@ std::string own_plan_text(const PlanReport& report) {
   const double faster = best.train()->samples_per_second / own.train()->samples_per_second;
   std::string text = format_seconds(own.time()) + interval_of(own);
   const bool as_fast = std::abs(faster - 1.0) < 0.005;
-  text += as_fast ? "; as fast as the best plan" : fmt::format("; the best plan is {:.3g} times as fast", faster);
+  const bool slower = faster < 1.0;  // another objective than time
+  text += as_fast ? "; as fast as the best plan"
+                  : fmt::format("; the best plan is {:.3g} times as {}", slower ? 1.0 / faster : faster,
+                                slower ? "slow" : "fast");
   if (!own.train()->memory.fits()) text = "does not fit; " + text;
   return labelled("Your scenario", text) + labelled("Changes", changes_text(best, own)) +
-         (report.with_command ? "" : labelled("All keys", "--command"));
+         (report.with_command ? "" : labelled("All keys", "printed by --command"));
 }
 
 /// A command with the plan's keys.
@@ -157,7 +160,7 @@ std::string odds_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   if (!best.odds) return "";
   std::string text = "\nConfidence\n";
-  text += labelled("Fastest in", fmt::format("{} of random draws; expected regret {:.1f} %",
+  text += labelled("Fastest in", fmt::format("{} of random draws; in the mean {:.1f} % slower than the fastest",
                                              percent_of(best.odds->chance), 100.0 * best.odds->regret));
   if (best.chance_of_shortage >= 0.005) {
     text +=
@@ -173,7 +176,8 @@ std::string odds_text(const PlanReport& report) {
     text += labelled("Choice", fmt::format("simplest plan within {:.2g} % of the fastest", 100 * noise_of_runs));
   }
   if (report.curse > 1.0005) {
-    text += labelled("Bias", fmt::format("selection bias (winner's curse) {:+.1f} %", 100.0 * (report.curse - 1.0)));
+    text += labelled("Bias", fmt::format("best of many predictions: about {:.1f} % too fast (winner's curse)",
+                                         100.0 * (report.curse - 1.0)));
   }
   return text + labelled("Varied (1 σ)", unknowns_text(report));
 }
@@ -211,7 +215,7 @@ std::string machines_text(const PlanReport& report) {
     text += fmt::format("  {} {}\n", plan.in_front ? "*" : " ",
                         wrap(fmt::format("{}: {}", plan.machines, outlook_text(plan)), page_width() - 4, 6));
     indented(plan.hardware == plan.machines ? plan_of(plan) : name_of(plan));
-    if (report.limits.any()) indented("limits: " + limits_text(plan, report.limits));
+    if (report.limits.any()) indented("limits " + limits_text(plan, report.limits));
   }
   return text;
 }

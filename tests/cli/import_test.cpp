@@ -65,7 +65,7 @@ TEST_CASE("a log becomes a table that is validated, a scenario, and causes of it
   check_has(validated.output, {"runs   2"});
   check_has(words_of(output_of({"diagnose", run, "--log", log})),
             {"Measured 1.01 s", "median of 2 steps (1 warm-up, 1 behind evaluation left out)", "data loader too slow",
-             "py-spy", "fix: "});
+             "py-spy", "RDMA instead of TCP"});
   check_has(output_of({"diagnose", run, "--measured", "1.01 s", "--json"}), {"\"measured_s\": 1.01", "\"command\""});
   check_refused({"diagnose", run}, {"--measured", "--log"});
   check_refused({"diagnose", run, "--measured", "3"}, {"--measured 3", "no unit"});

@@ -101,7 +101,7 @@ TEST_CASE("A measured step of one process says how fast the machine computes its
   CHECK(relative["uncertainty"]["high_s"].get<double>() / step(relative) <
         plain["uncertainty"]["high_s"].get<double>() / step(plain));
   CHECK_THAT(run_program({"predict", "data-parallel-hosts", "--anchor", runs}).output,
-             Catch::Contains("Anchored      computing × 1.99") && Catch::Contains("1 step of"));
+             Catch::Contains("Anchored      compute × 1.99") && Catch::Contains("1 step of"));
 }
 
 TEST_CASE("A plan that does not fit is told, and with --strict the exit status says so, too") {

@@ -134,7 +134,7 @@ TEST_CASE("One scenario is compared with itself by values of a key") {
   const std::string file = folder.file("small.yaml", small_step);
   CHECK_THAT(output_of({"compare", file, "--vary", "plan.sync=ring,servers(2)", "--fidelity", "estimate"}),
              Catch::Contains("[1] ring") && Catch::Contains("[2] 2 servers"));
-  check_refused({"compare", file}, {"1 to compare", "--vary"});
+  check_refused({"compare", file}, {"1 scenario given", "--vary"});
 }
 
 }  // namespace foretrain::test

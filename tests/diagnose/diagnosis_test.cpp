@@ -123,8 +123,10 @@ TEST_CASE("no single cause explains a step that none comes near") {
   CHECK_FALSE(diagnosis.explained);
   CHECK(diagnosis.none > 0.4);
   for (const StepCause& cause : diagnosis.causes) CHECK(cause.likelihood < diagnosis.none);
-  CHECK_THAT(to_text(diagnosis), Catch::Contains("No single cause explains it") && !Catch::Contains("Tell them apart"));
-  for (const StepChange& change : diagnosis.changes) CHECK_FALSE(change.name.starts_with("fix: "));
+  CHECK_THAT(to_text(diagnosis), Catch::Contains("No single cause explains it") && !Catch::Contains("Checks"));
+  for (const StepChange& change : diagnosis.changes) {
+    for (const StepCause& cause : diagnosis.causes) CHECK(change.name != cause.remedy);
+  }
   CHECK(diagnosis_of(between_nodes, expected * 1.5).explained);
 }
 
@@ -143,7 +145,7 @@ TEST_CASE("changes start from the likeliest cause, whose end brings the expected
   const StepDiagnosis diagnosis = diagnosis_of(between_nodes, expected * 1.8);
   REQUIRE(diagnosis.changes.size() == 3);
   const StepCause& likely = diagnosis.causes.front();
-  const auto undone = std::ranges::find(diagnosis.changes, "fix: " + likely.name, &StepChange::name);
+  const auto undone = std::ranges::find(diagnosis.changes, likely.remedy, &StepChange::name);
   REQUIRE(undone != diagnosis.changes.end());
   CHECK(undone->speedup == Approx(likely.step / expected));
   CHECK(undone->step / diagnosis.measured == Approx(expected / likely.step));

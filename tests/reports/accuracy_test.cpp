@@ -59,7 +59,11 @@ TEST_CASE("An anchor takes one factor from the first cases of each group, which 
   REQUIRE(report.cases.size() == 2);
   CHECK(report.cases[0].predicted == 30.0);
   CHECK(report.cases[1].predicted == Approx(6.0));
-  CHECK(report.groups[0].factor == Approx(2.0));
+  REQUIRE(report.groups.size() == 2);
+  CHECK(report.groups[0].name == "g memory");
+  CHECK(report.groups[1].factor == Approx(2.0));
+  CHECK(report.memory.mape == Approx(2.0));  // 30 beside 10
+  CHECK(report.times.mape == Approx(0.2));   // 6 beside 5
   // A group that has only anchors has no errors left.
   const AccuracyReport anchors = accuracy_report({step("a", 2.0, 1.0)}, {}, 3);
   CHECK(anchors.overall.n == 0);

@@ -148,7 +148,7 @@ TEST_CASE("a remedy is the scenario with its key set, or says why it cannot be")
   CHECK_THAT(named("2x micro-batch size").why_not, Catch::Contains("not divisible"));
   // Present settings are no remedy, and A100 has no units for fp8.
   CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "training in fp8"; }));
-  CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "auto all-reduce"; }));
+  CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "all-reduce chosen by NCCL"; }));
 }
 
 TEST_CASE("the critical path goes back from the last task by what each waited for") {

@@ -24,7 +24,7 @@ TEST_CASE("The page of an accuracy: groups, anchors, pairs, what has no predicti
   const AccuracyReport plain = accuracy_report(cases, {}, 0);
   CHECK_THAT(to_text(plain), Catch::Contains("  75 %  ") && !Catch::Contains("errors exclude"));
   report.anchored = 4;
-  report.groups[0].anchors = report.groups[1].anchors = 0;
+  for (GroupAccuracy& group : report.groups) group.anchors = 0;
   const Anchor twice{.runs = 2, .computing = 1.25, .network = 0.5, .spread = 0.03, .waits = true};
   const Anchor once{.runs = 1, .computing = 0.75, .network = 2.0, .spread = 0.04};
   report.anchors = {{"gpt", twice}, {"lenet", once}};

@@ -129,10 +129,10 @@ TEST_CASE("The page of what fails: what goes on, what restarts and after how lon
   lose("a card", test::short_step(0.625));
   lose("the last machine", std::nullopt);
   CHECK(to_text(whole, losses) == R"(a step  [flows]: cost of a failed part until its repair
-  failed part  training   step time  samples/s
-  ────────────────────────────────────────────
+  failed part  training   step time  samples/s   change
+  ─────────────────────────────────────────────────────
   none                       500 ms        128
-  a card       continues     625 ms    -20.0 %
+  a card       continues     625 ms        102  -20.0 %
   Training stops without:
     the last machine: no replica is left
 )");

@@ -15,9 +15,9 @@ TEST_CASE("A training step reads as expected", "[golden]") {
 TEST_CASE("The ratio of communication to computation is told, and explained when asked for") {
   Result result = large_step();
   result.train()->communication_to_compute = CommunicationRatio{0.25, 0.5};
-  const std::string line = "gradient comm/compute 0.5 (rule of thumb 0.25)";
+  const std::string line = "gradient comm/compute 0.5 (textbook formula 0.25)";
   CHECK_THAT(to_text(result), Catch::Contains(line + "\n"));
-  CHECK_THAT(to_text(result, TextOptions{.verbose = true}), Catch::Contains(line + ". Rule of thumb:"));
+  CHECK_THAT(to_text(result, TextOptions{.verbose = true}), Catch::Contains(line + ". Textbook formula:"));
 }
 
 TEST_CASE("What few runs have is told where they have it") {
@@ -29,7 +29,7 @@ TEST_CASE("What few runs have is told where they have it") {
   for (const char* words :
        {"Parameter servers: 8 workers, 1 server\n", "largest shard 1.25 x the mean",
         "busiest link 37.0 % · busiest server CPU 6.4 %", "compute 208 ms · link 77.3 ms · server 13.4 ms",
-        "mean 6.1 · p50 6 · p90 7 · p99 14 · max 14 updates", "44.0 s  40.0 s    10.0 %", "25.0 %"}) {
+        "mean 6.1 · P50 6 · P90 7 · P99 14 · max 14 updates", "44.0 s  40.0 s    10.0 %", "25.0 %"}) {
     INFO(words);
     CHECK(text.find(words) != std::string::npos);
     CHECK(plain.find(words) == std::string::npos);

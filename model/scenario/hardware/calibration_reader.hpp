@@ -41,9 +41,9 @@ Calibration load_default_calibration();
 /// constants. Does nothing for calibrations of no machine.
 void adapt_calibration(Calibration& calibration, Gpu& gpu);
 
-/// Where the device is a processor, what a calibration says of hosts beside GPUs is not there. The thread that
-/// dispatches computes, and what a core spends on sending and receiving at the card's rate it takes from the backward
-/// pass beside it. Says so in the sources of the constants. Does nothing for GPUs.
+/// Adapts a calibration of hosts beside GPUs to a processor as the device: the thread that dispatches also computes,
+/// and a core's time for sending and receiving at the NIC's rate comes from the concurrent backward pass. States so in
+/// the sources of the constants. Does nothing for GPUs.
 void adapt_to_processor(Calibration& calibration, const Cluster& cluster);
 
 }  // namespace foretrain

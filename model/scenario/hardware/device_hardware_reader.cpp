@@ -208,7 +208,7 @@ void check_disk(const MappingReader& keys, const Storage& disk) {
               "leave the key out");
 }
 
-/// What is not stated is as what it resembles.
+/// Reads the kind of storage; it gives the values that are not stated.
 void read_kind(const MappingReader& keys, Storage& storage, FigureLog& log, const std::optional<Source>& source) {
   const auto usual = [&](std::string_view key, auto& value, auto other) {
     if (!keys.has(key)) value = other;

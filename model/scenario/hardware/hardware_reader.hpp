@@ -80,7 +80,7 @@ Storage read_storage(const Field& field);
 const YamlNode& hardware_table(std::string_view file);
 /// The entry of a table that has the name; complains at the name with the nearest known one.
 const YamlNode& named_entry(const YamlNode& table, const Field& name, std::string_view what);
-/// What a field says that is an entry's name, { preset: NAME, … } with keys that take the place of the entry's, or all
+/// The entry of a field that is its name, { preset: NAME, … } with keys that take the place of the entry's, or all
 /// keys itself.
 YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what);
 

@@ -94,7 +94,7 @@ double read_grid(const Field& field, std::vector<Constant>& constants) {
   return parts.number;
 }
 
-/// What a name stands for, as `look_up` says, with what a mapping says beside `preset: NAME`.
+/// The entry that `look_up` finds for a name, with the keys that a mapping has beside `preset: NAME`.
 YamlNode with_changes(const Field& field, const auto& look_up) {
   if (field.is_scalar()) return look_up(field);
   const auto preset = field.find("preset");
@@ -125,7 +125,7 @@ Failures read_failures(const Field& field) {
     const auto stated = keys.find(names_of<FailingPart>[part]);
     if (!stated) continue;
     failures.mtbf[part] = read_mtbf(*stated);
-    // What a scenario states beside a preset is its own assumption.
+    // Keys of a scenario beside a preset are its own assumptions.
     const bool from_table = keys.has("source") && stated->where().file == keys["source"].where().file;
     from_table ? log.add(*stated, read_source(keys["source"])) : log.add(*stated);
   }

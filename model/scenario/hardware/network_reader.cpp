@@ -83,7 +83,7 @@ Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
   return fabric;
 }
 
-/// Where a dotted path with indices was written, or the innermost part of it that was.
+/// Position of a dotted path with indices, or of the innermost part of it that was written.
 SourcePosition position_of_path(Field field, const std::string& path) {
   for (const std::string& part : split(path, '.')) {
     const std::size_t bracket = part.find('[');

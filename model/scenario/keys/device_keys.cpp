@@ -95,7 +95,7 @@ constexpr Key hierarchy_keys[] = {
     {"models", one_or_list(text), "", "Vendor, family and model in /proc/cpuinfo."},
     {"slot", named(Catalogue::link), "not known", "The widest PCIe link that it has."},
     {"caches", mapping(caches), "needed", "Its caches."},
-    {"tlb", mapping(tlb), "needed", "Its translation of addresses."},
+    {"tlb", mapping(tlb), "needed", "Address translation (TLB)."},
     member<&MemoryHierarchy::line>("B", "64 B", "Size of a cache line."),
     member<&MemoryHierarchy::fetch>("B", "line", "Bytes fetched per cache miss."),
     needed<&MemoryHierarchy::line_fill_buffers>("Outstanding cache misses per core.", {.range = {1, 10'000}}),

@@ -1,4 +1,4 @@
-// What a key of a file is: its name, what its value may be, what holds without it, what it means. The tables of all
+// A key of a file: its name, its values, its default, its meaning. The tables of all
 // keys (keys.hpp) are written with the words of this file. Readers announce a mapping's keys by its table alone, so
 // that a key without a description cannot be read; help, reference page and schemas are made from the same tables.
 #pragma once
@@ -58,7 +58,7 @@ struct FrameworkSetting {
   bool decides_others = false;
 };
 
-/// Where a name that stands for a file, or for an entry of one, is looked up.
+/// The folder or table in which a name that stands for a file, or for an entry of one, is looked up.
 enum class Catalogue {
   nothing,
   node,

@@ -54,7 +54,7 @@ class Walk {
   }
 
  private:
-  /// Where each mapping is told: at the shortest of its paths.
+  /// Each mapping is described at the shortest of its paths.
   void find_first_places(const FileKind& file) {
     std::deque<std::pair<const Mapping*, std::string>> next;
     for (const Mapping* table : file.tables) next.emplace_back(table, "");

@@ -36,7 +36,7 @@ std::vector<std::string> words_of(std::string_view dotted_key);
 /// Axis title of a dotted key: its title, or its last word.
 std::string title_of(std::string_view dotted_key);
 
-/// What holds without the key: in words, or what a new record has in its member; empty where nothing holds.
+/// The key's default: in words, or the value of its member in a new record; empty without one.
 std::string usual_of(const Key& key);
 
 /// The same as a value of the key; empty where the words are none.
@@ -55,7 +55,7 @@ std::optional<Companion> companion_of(const Key& key, std::span<const Key* const
 /// Describes allowed values: "a whole number", "a bandwidth (Gbit/s)", "ring, tree or auto", ….
 std::string describe(const Value& value);
 
-/// What foretrain calls a key of Megatron-LM, DeepSpeed, NeMo, torchtitan or Hugging Face: a dotted key, or a sentence
+/// foretrain's name of a key of Megatron-LM, DeepSpeed, NeMo, torchtitan or Hugging Face: a dotted key, or a sentence
 /// about several. Letter case and - instead of _ make no difference.
 std::optional<std::string_view> our_name(std::string_view foreign);
 

@@ -50,7 +50,7 @@ constexpr Key encoder_decoder_keys[] = {
 
 constexpr std::string_view with_pattern = "With layer_pattern.";
 constexpr Key language_keys[] = {
-    needed<&Transformer::vocabulary>("Words of the vocabulary.", {.range = any_width}),
+    needed<&Transformer::vocabulary>("Vocabulary size in tokens.", {.range = any_width}),
     needed<&Transformer::sequence>("Tokens of a sequence.", {.range = any_width}),
     member<&Transformer::tied_embeddings>("Tied embedding and output layer.", {.usual = "the family's"}),
     member<&Transformer::experts>("Experts of a layer (mixture of experts).", {.range = {1, 100'000}}),
@@ -85,7 +85,7 @@ constexpr Key language_keys[] = {
     Key{"mamba_heads", whole, "needed with M", "Heads of a Mamba-2 layer.", "With layer_pattern."}.in(latent_width),
     member<&MambaConfig::head_dim>("Width of a Mamba head.",
                                    {.name = "mamba_head_dim", .together = with_pattern, .range = latent_width}),
-    member<&MambaConfig::state>("Numbers of state of each of its channels.",
+    member<&MambaConfig::state>("State size per channel.",
                                 {.name = "mamba_state", .together = with_pattern, .range = latent_width}),
     member<&MambaConfig::groups>("Groups of heads that share inputs of the state.",
                                  {.name = "mamba_groups", .together = with_pattern, .range = latent_width}),

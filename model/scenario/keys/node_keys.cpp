@@ -148,7 +148,7 @@ constexpr Key fabric_keys[] = {
         "Nodes per leaf switch.", {.usual = "needed of fat_tree", .together = "kind: fat_tree", .range = to_a_million}),
     member<&FatTree::nodes_per_pod>("Nodes per pod; each pod has its own spines.",
                                     {.usual = "no pods", .together = "kind: fat_tree", .range = to_a_million}),
-    member<&FatTree::oversubscription>("Cards below a leaf over its cables upward.",
+    member<&FatTree::oversubscription>("NICs below a leaf switch over its uplinks.",
                                        {.usual = "1", .together = "kind: fat_tree"}),
     member<&FatTree::pod_oversubscription>("Cables from a pod's leaves over cables to the core.",
                                            {.usual = "1", .together = "With nodes_per_pod of a fat_tree."}),
@@ -163,8 +163,7 @@ constexpr Key fabric_keys[] = {
      "kind: fat_tree or dragonfly"},
     Key{"seed", whole, "1", "Random seed of hash and valiant routes.", "routing: hash or valiant"}.in(to_a_million),
     member<&Dragonfly::nodes_per_router>(
-        "Machines on a router.",
-        {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
+        "Nodes per router.", {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
     member<&Dragonfly::routers_per_group>(
         "Routers of a group, all joined to each other.",
         {.usual = "needed of dragonfly", .together = "kind: dragonfly", .range = to_a_million}),
@@ -173,18 +172,23 @@ constexpr Key fabric_keys[] = {
     member<&Dragonfly::global_links_per_router>(
         "Links of a router to other groups.",
         {.usual = "nodes_per_router", .together = "kind: dragonfly", .range = to_a_million}),
-    member<&Dragonfly::local_bandwidth>("Gbit/s", "the card's", "Bandwidth of a link inside a group.",
+    member<&Dragonfly::local_bandwidth>("Gbit/s", "the NIC's", "Bandwidth of a link inside a group.",
                                         {.together = "kind: dragonfly"}),
-    member<&Dragonfly::global_bandwidth>("Gbit/s", "the card's", "Bandwidth of a link between groups.",
+    member<&Dragonfly::global_bandwidth>("Gbit/s", "the NIC's", "Bandwidth of a link between groups.",
                                          {.together = "kind: dragonfly"}),
+<<<<<<< HEAD
     member<&Torus::dimensions>(
         "Machines along each dimension: [4, 4, 2].",
         {.value = one_or_list(whole), .usual = "needed of torus", .together = "kind: torus", .range = to_a_million}),
     member<&Torus::link_bandwidth>("Gbit/s", "the card's", "To one neighbour, in one direction.",
+=======
+    {"dimensions", one_or_list(whole), "needed of torus", "Nodes along each dimension: [4, 4, 2].", "kind: torus"},
+    member<&Torus::link_bandwidth>("Gbit/s", "the NIC's", "Bandwidth to one neighbour, per direction.",
+>>>>>>> day-words
                                    {.together = "kind: torus"}),
     member<&Sites::sites>("Number of sites; nodes are divided evenly.",
                           {.usual = "2", .together = "kind: sites", .range = to_a_million}),
-    {"distance", quantity("km"), "needed of sites", "Metres of cable between any two places.", "kind: sites"},
+    {"distance", quantity("km"), "needed of sites", "Cable length between any two sites.", "kind: sites"},
     member<&Sites::bandwidth>("Gbit/s", "needed of sites", "Bandwidth of a site's uplink, per direction.",
                               {.together = "kind: sites"}),
 };

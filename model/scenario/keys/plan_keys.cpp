@@ -34,7 +34,7 @@ void parse_consistency(Sync& sync, std::string_view text) {
   sync.staleness = number.value_or(0);
 }
 
-/// How many gradients are synchronised at once: a size, or the name of a rule of scenarios/buckets.yaml.
+/// Gradient bucket: a size, or the name of a rule of scenarios/buckets.yaml.
 void parse_bucket(Sync& sync, std::string_view text) {
   sync.bucket_rule = text.find_first_of("0123456789") == std::string_view::npos ? text : "";
   if (sync.bucket_rule.empty()) sync.bucket = parse_quantity<Bytes>(text);

@@ -81,8 +81,8 @@ constexpr Key network_keys[] = {
     member<&Sharing::queue_pairs, one_machine, gradients_alone>(
         "Queue pairs per connection between ranks; with fairness: traffic_class, the weight of the class.",
         {.range = {1, 1024}}),
-    with<one_machine>(
-        {"transport", mapping(transport), "", "Transport protocol: headers, windows and losses.", "Gives efficiency."}),
+    with<one_machine>({"transport", mapping(transport), "", "Transport protocol: headers, windows and losses.",
+                       "Determines efficiency."}),
     with<one_machine>({"fabric", named(Catalogue::fabric, fabric), "one non-blocking switch",
                        "Fabric: switches and links between NICs."}),
 };

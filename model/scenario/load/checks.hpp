@@ -1,4 +1,4 @@
-// What no single key can tell: whether cluster, workload and plan fit together.
+// Checks across keys: whether cluster, workload and plan fit together.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace foretrain {
 
-/// Where a dotted key was written, else the nearest key above it that was.
+/// Position of a dotted key, else of the nearest key above it that was written.
 SourcePosition position_of(const Scenario& scenario, std::string_view key);
 
 /// A scenario whose parts are checked against each other.

@@ -99,7 +99,7 @@ void read_training(const Field& plan, const ReadWorkload& workload, Scenario& sc
                                       "either this key or global_batch");
     train.global_batch = batch;
   }
-  // How processes were started decides what the host's part takes, by a factor of two and more.
+  // The host's part differs by a factor of two and more with the way in which processes were started.
   const std::pair<std::string_view, const char*> of_processes[] = {
       {"plan.host_threads", scenario.plan.host_threads == 1 ? "1 thread per process" : "all cores"},
       {"plan.pinned_offload", scenario.plan.pinned_offload ? "pinned memory" : "pageable memory"}};

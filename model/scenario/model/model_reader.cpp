@@ -85,7 +85,7 @@ NetworkLayer::Kind kind_of(const std::string& word, const Field& field) {
              did_you_mean(nearest_word(word, words), or_list(words, words.size())));
 }
 
-/// What stands behind a layer's word.
+/// Reads the parameters behind a layer's word.
 void read_parameters(const Field& field, NetworkLayer& layer, std::string_view word) {
   using enum NetworkLayer::Kind;
   if (layer.kind == dropout) {

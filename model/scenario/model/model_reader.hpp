@@ -19,7 +19,7 @@ namespace foretrain {
 /// `{ family: …, … }`. Defaults of the families are applied (transformer_model_reader.cpp).
 ModelConfig read_model(const Field& field);
 
-/// What a step of a model's published training took: `batch`, and the entry of `sources` that says so.
+/// Global batch of a model's published training, and the entry of `sources` that states it.
 struct PublishedBatch {
   TrainingLength length;
   std::string written;  ///< as the file has it: "4 M tokens"
@@ -34,7 +34,7 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
 /// `7` or `[1, 7]` (height, width).
 std::pair<std::int64_t, std::int64_t> read_pair(const Field& field);
 
-/// What a Hugging Face config.json holds as a mapping with our keys; what it says beyond shapes is left out. Throws
+/// A Hugging Face config.json as a mapping with our keys; only shapes are read. Throws
 /// ScenarioError for a model type without a family here.
 YamlNode hugging_face_model(const YamlNode& config);
 

@@ -22,16 +22,24 @@ void set_bucket(Plan& plan) {
   if (plan.zero == 3 || sync.bucket_rule.empty()) return;
   const MappingReader rule = bucket_rules().at(sync.bucket_rule).mapping(keys::bucket_rule);
   const double ranks = static_cast<double>(plan.data) * plan.context;
+<<<<<<< HEAD
   const double elements = std::max(rule.value_or("elements", 0.0), rule.value_or("elements_per_rank", 0.0) * ranks);
   const Bytes size = std::max(rule.value_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
   // Where nothing runs beside them, cutting gains nothing but memory.
   const BucketsWhole whole = rule.value_or("whole", BucketsWhole::never);
+=======
+  const double elements = std::max(rule.number_or("elements", 0.0), rule.number_or("elements_per_rank", 0.0) * ranks);
+  const Bytes size =
+      std::max(rule.quantity_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
+  // Without overlap, several buckets only save memory.
+  const BucketsWhole whole = rule.choice_or("whole", BucketsWhole::never);
+>>>>>>> day-words
   const bool alone = whole == BucketsWhole::without_overlap && !sync.overlap && !divides_gradients(plan);
   sync.bucket = whole == BucketsWhole::always || alone ? Bytes::infinity() : size;
   if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = rule.value_or("first_bucket", Bytes(0.0));
 }
 
-/// What `zero: { stage: 2, shard: 8, gradients: kept, by: scatter }` cannot say together.
+/// Refuses contradictions within `zero: { stage: 2, shard: 8, gradients: kept, by: scatter }`.
 void check_zero(const MappingReader& keys, const Plan& plan) {
   keys.fail_if(plan.shard > 0 && plan.zero == 0, "shard", "stage 0 divides nothing",
                "stage: 1, 2 or 3, or leave the key out");
@@ -63,6 +71,16 @@ void check_sync(const MappingReader& keys, const Sync& sync) {
   }
 }
 
+<<<<<<< HEAD
+=======
+/// Number of replicas that fill the GPUs; 1 if the factors do not divide them (check_scenario complains then).
+int replicas_left(const Plan& plan, const Cluster& cluster) {
+  const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
+  const std::int64_t gpus = worker_gpus(plan, cluster);
+  return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
+}
+
+>>>>>>> day-words
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
 /// Liu et al. 2025, arXiv 2504.14960). So they are where `expert_tensor: 1` says so; and unless it says something,
 /// where they are small (Megatron-Bridge, recipes of Qwen3 and DeepSeek-V3: expert_tensor_parallel_size = 1).
@@ -159,7 +177,7 @@ std::vector<int> read_placement(const std::optional<Field>& field, const Cluster
   return nodes;
 }
 
-/// What no key says by itself.
+/// Checks across several keys.
 void check_training_plan(const MappingReader& keys, const TrainWorkload& train, const Plan& plan) {
   keys.fail_if(plan.tensor_overlap && !plan.sequence_parallel, "tensor_overlap",
                "all-reduces, which are not chunked behind products", "sequence_parallel: true, or leave the key out");
@@ -172,7 +190,7 @@ void check_training_plan(const MappingReader& keys, const TrainWorkload& train, 
                  "none alone, or the other words");
   }
   if (const auto sync = keys.find("sync")) check_sync(sync->mapping(keys::sync), plan.sync);
-  // How experts' tokens travel, and what is launched between their counts, are questions to models that have some.
+  // Keys of the expert all-to-all and its launches need a model with experts.
   if (train.model.has_experts()) return;
   keys.refuse({"expert_dispatch", "expert_comm_overlap", "graphed_parts"}, "the model has no experts",
               "a model with experts, or leave the key out");

@@ -49,7 +49,7 @@ std::size_t number_of(const keys::FrameworkKey& key) {
 
 std::string_view flag_word(bool value) { return value ? "true" : "false"; }
 
-/// What the training has of each key of `when:`, as a file writes it.
+/// The training's value of each key of `when:`, as a file writes it.
 struct Condition {
   std::string_view key;
   std::string_view (*own)(const Training& one);
@@ -97,7 +97,7 @@ bool holds(const When& when, const Training& training) {
   });
 }
 
-/// What a setting says of itself: of a size its number; of a word or a flag, that it holds. Throws ScenarioError for an
+/// Provenance of a setting: a size as its number; a word or a flag as 1. Throws ScenarioError for an
 /// empty source.
 Constant setting_provenance(const std::string& key, const MappingReader& setting) {
   const std::string& text = setting["value"].text();
@@ -162,7 +162,7 @@ TrainerFile trainer_file(const Field& named) {
 /// One that comes with the program.
 TrainerFile own_file_of_trainer(const char* name) { return trainer_file({yaml_scalar(name, {}), "plan.framework"}); }
 
-/// What the trainer refuses to run, with its reason.
+/// Throws if the framework refuses to run the training, with its reason.
 void check_refusals(const MappingReader& file, const Training& training) {
   for (const Field& one : file.list("refuses")) {
     const MappingReader refusal = one.mapping(keys::refusal);
@@ -186,7 +186,7 @@ void add_settings(const TrainerFile& file, ResolvedSetting::From from, Training&
     if (!means_something && !key.row->framework->asked_of_all) continue;
     training.decided.set(number_of(key));
     training.found.settings.push_back({key.name, one.value.text(), from, one.provenance.source});
-    // What ZeRO-2 would do is asked of plans with other levels, too.
+    // The setting of ZeRO-2 is needed by plans with other stages, too.
     if (!means_something && key.name != "plan.zero.gradients") continue;
     if (!one.as_new) one.value.fill(*key.row, training.record_of(*key.row));
     training.states_master_weights |= key.name == master_weights;
@@ -196,7 +196,7 @@ void add_settings(const TrainerFile& file, ResolvedSetting::From from, Training&
   }
 }
 
-/// Where the scenario states `kernels: fused`, it is short for all that the framework's file says that it fuses then
+/// `kernels: fused` of a scenario is short for all that the framework's file fuses then
 /// (`fusions` on condition of kernels), and the rest is plain; for everything where the file says nothing.
 void expand_kernels(const TrainerFile& file, ResolvedSetting::From from, Training& training) {
   constexpr std::string_view fusions = "workload.train.fusions";
@@ -219,6 +219,17 @@ void expand_kernels(const TrainerFile& file, ResolvedSetting::From from, Trainin
   training.found.settings.push_back(setting);
 }
 
+<<<<<<< HEAD
+=======
+/// Stated kernels without a framework mean own training code, whose other settings are in own-code.yaml.
+void add_own_code(Training& training) {
+  if (training.document.at("workload.train.kernels") == nullptr) return;
+  const TrainerFile file = own_file_of_trainer(own_code);
+  expand_kernels(file, ResolvedSetting::From::assumed, training);
+  add_settings(file, ResolvedSetting::From::assumed, training);
+}
+
+>>>>>>> day-words
 /// A part of the file of the scenario's trainer.
 std::optional<Field> part_of_trainer(const YamlNode& document, std::string_view part) {
   const YamlNode* named = document.at("plan.framework");

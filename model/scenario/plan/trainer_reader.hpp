@@ -27,7 +27,7 @@ MappingReader named_trainer(const Field& name);
 inline constexpr const char* default_trainer = "tuned";
 inline constexpr const char* own_code = "own-code";  ///< kernels stated, no trainer named
 
-/// What a training's framework decides of what the scenario leaves out.
+/// Settings of a training's framework that the scenario leaves out.
 struct Framework {
   std::string name;
   std::vector<ResolvedSetting> settings;  ///< stated, of the trainer and assumed, that the scenario's plan can have

@@ -65,7 +65,7 @@ HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu
 
 namespace {
 
-/// What only several keys together show to be wrong.
+/// Checks across several keys.
 void check_loader(const DataLoader& loader, const MappingReader& keys, const Storage& usual) {
   const std::initializer_list<std::string_view> stages = {"read", "decode", "preprocess", "augment", "collate"};
   const bool parts = std::ranges::any_of(stages, [&](std::string_view key) { return keys.has(key); });

@@ -37,7 +37,7 @@ Operator read_convolution(const Field& field) {
       work, read_precision(keys), 1};
 }
 
-/// What the rows of a table fill, made an operator.
+/// Makes an operator of a shape that the rows of a table fill.
 template <typename Shape, const keys::Mapping& table, Operator (*make)(const Shape&)>
 Operator read_shape(const Field& field) {
   return make(field.mapping(table).template filled<Shape>());

@@ -10,7 +10,7 @@ namespace {
 
 using Action = HostWork::Action;
 
-// What a computer with some gigabytes of memory executes in a minute.
+// A computer with some gigabytes of memory executes as many in a minute.
 constexpr double most_repetitions = 2e7;
 constexpr std::string_view one_task = "at least one: { id: a, on: gpu0, run: { kind: matmul, … } }";
 

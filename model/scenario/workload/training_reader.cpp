@@ -97,7 +97,7 @@ void check_precision(Precision precision, const ModelConfig& model, const Gpu& g
 
 namespace {
 
-/// How often each length occurs.
+/// Reads the frequency of each length.
 void read_histogram(const MappingReader& keys, LengthDistribution& lengths) {
   const std::vector<Field> values = keys["values"].list(), weights = keys["weights"].list();
   if (values.empty()) keys.fail("values", "an empty list", "at least one length");
@@ -198,7 +198,7 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
   field.fail_if(language == nullptr, "adapters are defined for language models, not for {}", "leave the key out",
                 model.name);
   const MappingReader keys = field.mapping(keys::lora);
-  // What NeMo's recipes for speed adapt (nemo/collections/llm/recipes/llama3_8b.py,
+  // NeMo's recipes for speed adapt QKV alone (nemo/collections/llm/recipes/llama3_8b.py,
   // finetune_performance_optimizations: target_modules = ['linear_qkv']).
   const bool stated = keys.has("targets");
   Lora lora{.rank = 16, .attention = false, .ffn = false, .qkv = !stated};

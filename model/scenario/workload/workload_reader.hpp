@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// What a workload says, and what it says about synchronisation (a collective names its algorithm itself).
+/// A workload, and its own settings of synchronisation (a collective names its algorithm itself).
 struct ReadWorkload {
   Workload workload;
   bool states_global_batch = false;
@@ -26,7 +26,7 @@ ReadWorkload read_workload(const Field& field, const Cluster& cluster);
 /// Sets members that follow from `fusions`.
 void complete_code(TrainerCode& code);
 
-/// What is done and how often: { kind: matmul, m: 4096, …, repeat: 50 }. The work's name may be a key as well:
+/// Work and its repetitions: { kind: matmul, m: 4096, …, repeat: 50 }. The work's name may be a key as well:
 /// { matmul: { m: 4096, … }, repeat: 50 }.
 struct StatedWork {
   YamlNode kind, keys;  ///< its name, and what else is said of it

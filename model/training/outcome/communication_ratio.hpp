@@ -1,4 +1,4 @@
-// The rule of thumb for when synchronisation costs as much as computation, beside what the model finds.
+// The textbook formula for when synchronisation costs as much as computation, beside what the model finds.
 #pragma once
 
 #include <map>
