@@ -46,6 +46,7 @@ void run_export(const Exporter& exporter, const ExportOptions& options) {
 
 struct ChakraOptions {
   std::string file, folder;
+  bool all_ranks = false;
   std::vector<std::string> overrides;
 };
 
@@ -55,18 +56,20 @@ ExitStatus write_chakra(const ChakraOptions& options) {
     throw UsageError(fmt::format("{} is a file; name a folder with -o", options.folder));
   }
   const auto overrides = planned_overrides(options.file, options.overrides, Fidelity::flows);
-  const ChakraExport all = chakra_traces(load_scenario(options.file, overrides));
-  std::filesystem::create_directories(folder);
+  const Scenario scenario = load_scenario(options.file, overrides);
   nlohmann::ordered_json ranks;
-  for (const ChakraTrace& trace : all.traces) {
+  const auto write = [&](const ChakraTrace& trace) {
+    std::filesystem::create_directories(folder);  // not before the scenario is known to train
     const std::string file = fmt::format("step.{}.et", trace.rank);
     write_file((folder / file).string(), trace.bytes);
     ranks[file] = trace.ranks;
-  }
+  };
+  const ChakraRanks which = options.all_ranks ? ChakraRanks::all : ChakraRanks::of_classes;
+  const std::string groups = write_chakra_traces(scenario, which, write);
   write_file((folder / "ranks.json").string(), ranks.dump() + "\n");
-  write_file((folder / "groups.json").string(), all.groups);
-  warn(fmt::format("{}: {}, ranks.json (the ranks of each trace), groups.json (process groups)", options.folder,
-                   counted(std::ssize(all.traces), "trace")));
+  write_file((folder / "groups.json").string(), groups);
+  warn(fmt::format("{}: {}, ranks.json (the ranks of each trace), groups.json (the ranks of each process group)",
+                   options.folder, counted(std::ssize(ranks), "trace")));
   return ExitStatus::success;
 }
 
@@ -91,6 +94,7 @@ void add_export(CLI::App& app, ExitStatus& status) {
       *command, "chakra", "execution traces of MLCommons Chakra, one for each class of ranks", status, write_chakra);
   chakra.add_option("FILE", options.file, "a scenario file, or a name from `foretrain scenarios list`")->required();
   add_text(chakra, "-o,--output", options.folder, "FOLDER", "where the traces go")->required();
+  chakra.add_flag("--all-ranks", options.all_ranks, "a trace for each rank, as ASTRA-sim reads them");
   add_overrides(chakra, options.overrides);
 }
 

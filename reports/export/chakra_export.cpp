@@ -130,21 +130,29 @@ class ChakraExporter {
     }
   }
 
-  ChakraExport run() {
-    ChakraExport all;
-    for (int rank_class = 0; std::cmp_less(rank_class, ranks_.size()); ++rank_class) {
-      const std::vector<int>& ranks = ranks_[at_index(rank_class)];
-      all.traces.push_back({ranks.front(), ranks, trace_of(rank_class)});
+  std::string run(ChakraRanks which, const std::function<void(const ChakraTrace&)>& write) {
+    for (const std::vector<int>& ranks : ranks_) {
+      set_rank(ranks.front());
+      const std::vector<OwnTask> tasks = tasks_of_rank();
+      if (which == ChakraRanks::of_classes) {
+        write({ranks.front(), ranks, trace_of(tasks)});
+        continue;
+      }
+      for (const int rank : ranks) {
+        set_rank(rank);
+        write({rank, {rank}, trace_of(tasks)});
+      }
     }
-    nlohmann::ordered_json groups;
-    for (const auto& [name, of] : groups_) {
-      for (const std::vector<int>& group : layout_.groups(of.first, of.second)) groups[name].push_back(group);
-    }
-    all.groups = groups.dump() + "\n";
-    return all;
+    return group_ranks_.dump() + "\n";
   }
 
  private:
+  /// A task, and those of the same rank that it waits for.
+  struct OwnTask {
+    TaskId task;
+    std::vector<TaskId> after;
+  };
+
   [[nodiscard]] const Step::Transfer* transfer(TaskId task) const {
     const StepGraph::Transfer* found = transfer_of_task_[at_index(task)];
     return found == nullptr ? nullptr : &step_.transfers[at_index(found->transfer)];
@@ -155,39 +163,40 @@ class ChakraExporter {
   [[nodiscard]] int rank_class_of(TaskId task) const { return graph_.graph.resource_of(task).rank_class; }
   [[nodiscard]] int stage(int rank_class) const { return step_.rank_classes[at_index(rank_class)].stage; }
 
-  /// The GPU with which the class's first rank exchanges messages, if it has one in that class.
-  [[nodiscard]] std::optional<int> neighbour(int rank_class, int other) {
-    const auto [known, is_new] = neighbours_.try_emplace({rank_class, other});
-    if (is_new) known->second = find_neighbour(rank_class, other);
-    return known->second;
-  }
-  [[nodiscard]] std::optional<int> find_neighbour(int rank_class, int other) const {
-    const int rank = ranks_[at_index(rank_class)].front();
-    for (const int from : {stage(rank_class), stage(other)}) {
+  /// The GPU with which the rank exchanges messages, if it has one in that class.
+  [[nodiscard]] std::optional<int> neighbour(int other) {
+    const auto [known, is_new] = neighbours_.try_emplace(other);
+    if (!is_new) return known->second;
+    for (const int from : {stage(rank_class_), stage(other)}) {
       for (const std::vector<int>& pair : layout_.groups(GroupKind::neighbours, from)) {
-        if (pair.size() != 2 || (pair[0] != rank && pair[1] != rank)) continue;
-        const int there = pair[0] == rank ? pair[1] : pair[0];
-        if (step_.class_of_rank[at_index(there)] == other) return there;
+        if (pair.size() != 2 || (pair[0] != rank_ && pair[1] != rank_)) continue;
+        const int there = pair[0] == rank_ ? pair[1] : pair[0];
+        if (step_.class_of_rank[at_index(there)] == other) return known->second = there;
       }
     }
     return std::nullopt;
   }
 
-  /// Whether the task concerns the rank class: that of its stream, or one in its transfer.
-  [[nodiscard]] bool concerns(TaskId task, int rank_class) {
-    if (rank_class_of(task) == rank_class) return true;
+  /// Whether the task concerns the rank: that of its stream, or one in its transfer.
+  [[nodiscard]] bool concerns(TaskId task) {
+    if (rank_class_of(task) == rank_class_) return true;
     const StepGraph::Transfer* found = transfer_of_task_[at_index(task)];
     if (found == nullptr) return false;
     const Step::Transfer& moved = step_.transfers[at_index(found->transfer)];
-    if (std::ranges::count(moved.parts[found->part].rank_classes, rank_class) == 0) return false;
-    return moved.kind != GroupKind::neighbours || neighbour(rank_class, rank_class_of(task)).has_value();
+    if (std::ranges::count(moved.parts[found->part].rank_classes, rank_class_) == 0) return false;
+    return moved.kind != GroupKind::neighbours || neighbour(rank_class_of(task)).has_value();
   }
 
-  std::string trace_of(int rank_class) {
-    WireMessage trace, metadata;
-    metadata.add_bytes(1, "0.0.4");  // the schema's version
-    trace.add_with_length(metadata.bytes());
-    // Of each task, the trace's own ones that it waits for: its own, or those of tasks of others that it waits for.
+  void set_rank(int rank) {
+    rank_ = rank;
+    rank_class_ = step_.class_of_rank[at_index(rank)];
+    neighbours_.clear();
+  }
+
+  /// The same for all ranks of a class.
+  std::vector<OwnTask> tasks_of_rank() {
+    std::vector<OwnTask> own;
+    // Of each task, the rank's own ones that it waits for: its own, or those of tasks of others that it waits for.
     std::vector<std::vector<TaskId>> nearest(graph_.graph.tasks().size());
     std::map<ResourceId, TaskId> last_on_stream;
     for (TaskId task = 0; std::cmp_less(task, nearest.size()); ++task) {
@@ -196,7 +205,7 @@ class ChakraExporter {
         const std::vector<TaskId>& of_earlier = nearest[at_index(earlier)];
         after.insert(after.end(), of_earlier.begin(), of_earlier.end());
       }
-      if (!concerns(task, rank_class)) {
+      if (!concerns(task)) {
         keep_one_each(after);
         continue;
       }
@@ -204,9 +213,16 @@ class ChakraExporter {
       if (const auto last = last_on_stream.find(resource); last != last_on_stream.end()) after.push_back(last->second);
       last_on_stream[resource] = task;
       keep_one_each(after);
-      trace.add_with_length(node_of(task, rank_class, after));
-      after = {task};
+      own.push_back({task, std::exchange(after, {task})});
     }
+    return own;
+  }
+
+  std::string trace_of(const std::vector<OwnTask>& tasks) {
+    WireMessage trace, metadata;
+    metadata.add_bytes(1, "0.0.4");  // the schema's version
+    trace.add_with_length(metadata.bytes());
+    for (const OwnTask& own : tasks) trace.add_with_length(node_of(own.task, own.after));
     return trace.bytes();
   }
 
@@ -215,48 +231,60 @@ class ChakraExporter {
     tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
   }
 
-  std::string node_of(TaskId task, int rank_class, const std::vector<TaskId>& after) {
+  std::string node_of(TaskId task, const std::vector<TaskId>& after) {
     using enum ChakraNode::Type;
     const Block& block = graph_.graph.block_of(task);
     const Step::Transfer* moved = transfer(task);
     const bool is_message = moved != nullptr && moved->kind == GroupKind::neighbours;
-    const bool sends = rank_class_of(task) == rank_class;
+    const bool sends = rank_class_of(task) == rank_class_;
     const auto type = moved == nullptr ? comp : !is_message ? comm_coll : sends ? comm_send : comm_recv;
     NodeMessage node(task, moved == nullptr ? block.name : name_of(task), type);
     node.add_dependencies(after);
     if (moved == nullptr) node.add_duration(block.uncontended);
     node.add("is_cpu_op", flag_value, block.category == Category::host ? 1 : 0);
-    if (is_message) add_message(task, rank_class, sends, moved->sent, node);
-    if (moved != nullptr && !is_message) add_collective(task, *moved, rank_class, node);
+    if (is_message) add_message(task, sends, moved->sent, node);
+    if (moved != nullptr && !is_message) add_collective(task, *moved, node);
     return node.bytes();
   }
 
-  void add_message(TaskId task, int rank_class, bool sends, Bytes size, NodeMessage& node) {
+  void add_message(TaskId task, bool sends, Bytes size, NodeMessage& node) {
     const StepGraph::Transfer& found = *transfer_of_task_[at_index(task)];
     const auto& classes = step_.transfers[at_index(found.transfer)].parts[found.part].rank_classes;
-    const auto own = static_cast<std::uint64_t>(ranks_[at_index(rank_class)].front());
     std::optional<int> there;
     for (const int other : classes) {
-      if (!there && other != rank_class && (sends || other == rank_class_of(task)))
-        there = neighbour(rank_class, other);
+      if (!there && other != rank_class_ && (sends || other == rank_class_of(task))) there = neighbour(other);
     }
-    const auto other = static_cast<std::uint64_t>(there.value_or(0));
+    const auto own = static_cast<std::uint64_t>(rank_), other = static_cast<std::uint64_t>(there.value_or(0));
     node.add("comm_size", int64_value, static_cast<std::uint64_t>(std::llround(size.value())));
     node.add("comm_src", int32_value, sends ? own : other);
     node.add("comm_dst", int32_value, sends ? other : own);
     node.add("comm_tag", int32_value, static_cast<std::uint64_t>(task));
   }
 
-  void add_collective(TaskId task, const Step::Transfer& moved, int rank_class, NodeMessage& node) {
+  /// The number of the rank's group, from 1: 0 is all ranks in ASTRA-sim.
+  [[nodiscard]] int group_of_rank(GroupKind kind) {
+    const int first_stage = layout_.stages(kind, stage(rank_class_)).front();
+    const auto [known, is_new] = groups_.try_emplace({kind, first_stage});
+    if (is_new) {
+      known->second.resize(step_.class_of_rank.size());
+      for (const std::vector<int>& group : layout_.groups(kind, first_stage)) {
+        const auto number = static_cast<int>(group_ranks_.size()) + 1;
+        group_ranks_[std::to_string(number)] = group;
+        for (const int rank : group) known->second[at_index(rank)] = number;
+      }
+    }
+    return known->second[at_index(rank_)];
+  }
+
+  void add_collective(TaskId task, const Step::Transfer& moved, NodeMessage& node) {
     const CollectiveNumber& collective = collective_of(name_of(task));
-    const int of_stage = stage(rank_class);
-    const RankGroups groups = layout_.groups(moved.kind, of_stage);
-    const double factor = bus_bandwidth_factor(collective.operation, static_cast<int>(groups.front().size()));
-    const std::string group = fmt::format("{}, stage {}", name(moved.kind), of_stage);
-    groups_[group] = {moved.kind, of_stage};
+    const int of_stage = stage(rank_class_), group = group_of_rank(moved.kind);
+    const auto members = static_cast<int>(group_ranks_[std::to_string(group)].size());
+    const double factor = bus_bandwidth_factor(collective.operation, members);
     node.add("comm_type", int64_value, collective.number);
     node.add("comm_size", int64_value, static_cast<std::uint64_t>(std::llround(moved.sent.value() / factor)));
-    node.add_text("pg_name", group);
+    node.add_text("pg_name", std::to_string(group));
+    node.add_text("pg_desc", fmt::format("{}, stage {}", name(moved.kind), of_stage));
   }
 
   Model model_;
@@ -266,13 +294,16 @@ class ChakraExporter {
   std::vector<const StepGraph::Transfer*> transfer_of_task_;
   std::vector<std::string> names_;       ///< by transfer; of collectives inside layers what each is
   std::vector<std::vector<int>> ranks_;  ///< by rank class
-  std::map<std::pair<int, int>, std::optional<int>> neighbours_;  ///< by rank class and the other one
-  std::map<std::string, std::pair<GroupKind, int>> groups_;
+  std::map<std::pair<GroupKind, int>, std::vector<int>> groups_;  ///< by kind and first stage: each rank's number
+  nlohmann::ordered_json group_ranks_ = nlohmann::ordered_json::object();
+  int rank_ = 0, rank_class_ = 0;                 ///< of the trace in the making
+  std::map<int, std::optional<int>> neighbours_;  ///< of the rank, by class
 };
 
 }  // namespace
 
-ChakraExport chakra_traces(const Scenario& scenario) {
+std::string write_chakra_traces(const Scenario& scenario, ChakraRanks which,
+                                const std::function<void(const ChakraTrace&)>& write) {
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr || has_servers(scenario.plan.sync.algorithm)) {
     const char* key = train == nullptr ? "workload" : "plan.sync.algorithm";
@@ -281,7 +312,7 @@ ChakraExport chakra_traces(const Scenario& scenario) {
                         train == nullptr ? "no training" : "parameter servers",
                         "workload.train whose gradients go through collectives");
   }
-  return ChakraExporter(scenario, *train, Topology::of(scenario.cluster)).run();
+  return ChakraExporter(scenario, *train, Topology::of(scenario.cluster)).run(which, write);
 }
 
 }  // namespace foretrain

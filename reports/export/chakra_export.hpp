@@ -2,6 +2,7 @@
 // that behave alike, made of the task graph that predictions run, with all collectives inside layers.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,13 @@ struct ChakraTrace {
   std::string bytes;       ///< metadata, then nodes, each behind its length
 };
 
-struct ChakraExport {
-  std::vector<ChakraTrace> traces;
-  /// By the name of a process group in the traces: the ranks of each group that has it, as JSON.
-  std::string groups;
-};
+/// Ranks that have a trace: the first of each class, with its own groups and neighbours, or all.
+enum class ChakraRanks { of_classes, all };
 
-/// Computation is told by its duration, what moves by its bytes: those of one rank's whole buffer, as nccl-tests
-/// counts. Throws ScenarioError for what does not train, and for parameter servers.
-ChakraExport chakra_traces(const Scenario& scenario);
+/// Returns the ranks of each process group by its number, as JSON: ASTRA-sim's communicator groups. Computation is told
+/// by its duration, what moves by its bytes: those of one rank's whole buffer, as nccl-tests counts. Throws
+/// ScenarioError for what does not train, and for parameter servers.
+std::string write_chakra_traces(const Scenario& scenario, ChakraRanks which,
+                                const std::function<void(const ChakraTrace&)>& write);
 
 }  // namespace foretrain

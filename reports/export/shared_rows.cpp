@@ -8,7 +8,6 @@
 #include <set>
 #include <vector>
 
-#include "model/base/csv.hpp"
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
@@ -20,8 +19,6 @@
 namespace foretrain {
 
 namespace {
-
-using Cells = std::vector<std::pair<std::string, std::string>>;
 
 /// A path, or the name of a file.
 bool names_file(const std::string& text) {
@@ -156,19 +153,6 @@ bool is_out_of_memory(const Case& row) {
          to_lower(row.unreadable->got()).starts_with("\"oom\"");
 }
 
-/// Keys in the order in which rows have them, measured values and the source last.
-std::vector<std::string> header_of(const std::vector<Cells>& rows) {
-  const auto place = [](const std::string& key) { return key == "source" ? 2 : key.starts_with("measured.") ? 1 : 0; };
-  std::vector<std::string> header;
-  for (const Cells& cells : rows) {
-    for (const auto& [key, value] : cells) {
-      if (std::ranges::find(header, key) == header.end()) header.push_back(key);
-    }
-  }
-  std::ranges::stable_sort(header, {}, place);
-  return header;
-}
-
 }  // namespace
 
 SharedRows shared_rows(std::string_view text, const std::string& file) {
@@ -180,18 +164,8 @@ SharedRows shared_rows(std::string_view text, const std::string& file) {
   }
   std::vector<Cells> rows;
   for (const Case& row : cases) rows.push_back(cells_of(row, rows.size() + 1, shared.removed));
-  const std::vector<std::string> header = header_of(rows);
-  shared.table = csv_line(header) + "\n";
-  for (const Cells& cells : rows) {
-    std::vector<std::string> line;
-    for (const std::string& key : header) {
-      const auto cell = std::ranges::find(cells, key, &Cells::value_type::first);
-      line.push_back(cell == cells.end() ? "" : cell->second);
-    }
-    shared.table += csv_line(line) + "\n";
-  }
+  shared.table = table_of(rows);
   shared.rows = rows.size();
-  shared.columns = header.size();
   const std::vector<Case> again = read_cases_text(shared.table, "the shared table");
   for (std::size_t i = 0; i < again.size(); ++i) {
     try {

@@ -9,7 +9,7 @@ namespace foretrain {
 
 struct SharedRows {
   std::string table;  ///< CSV with the columns of scenarios/cases
-  std::size_t rows = 0, columns = 0;
+  std::size_t rows = 0;
   std::map<std::string, int> removed;  ///< number of removed columns, keys, "case names"
 };
 

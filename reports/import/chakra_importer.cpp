@@ -27,8 +27,6 @@ struct ImportedTask {
   std::string comment;
 };
 
-using Cells = std::vector<std::pair<std::string, std::string>>;
-
 YamlNode run_of(const std::string& kind, Cells cells, const SourcePosition& where) {
   cells.insert(cells.begin(), {"kind", kind});
   return yaml_entries(cells, where);

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "model/base/csv.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "model/scenario/load/load.hpp"
@@ -263,7 +264,7 @@ YamlNode yaml_entries(const std::vector<std::pair<std::string, std::string>>& en
   return mapping;
 }
 
-void add_cells(const YamlNode& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& cells) {
+void add_cells(const YamlNode& node, const std::string& path, Cells& cells) {
   for (const YamlEntry& entry : node.entries) {
     const std::string key = path.empty() ? entry.key : path + "." + entry.key;
     if (key == "name" || key == "assumed") continue;
@@ -273,6 +274,38 @@ void add_cells(const YamlNode& node, const std::string& path, std::vector<std::p
       cells.emplace_back(key, flow_text(entry.value));
     }
   }
+}
+
+std::string table_of(const std::vector<Cells>& rows) {
+  std::vector<std::string> header;
+  for (const Cells& cells : rows) {
+    for (const auto& [key, value] : cells) {
+      if (std::ranges::find(header, key) == header.end()) header.push_back(key);
+    }
+  }
+  std::ranges::stable_sort(header, {}, [](const std::string& key) {
+    return key == "source" ? 2 : key.starts_with("measured.") ? 1 : 0;
+  });
+  std::string text = csv_line(header) + "\n";
+  for (const Cells& cells : rows) {
+    std::vector<std::string> line;
+    for (const std::string& key : header) {
+      const auto cell = std::ranges::find(cells, key, &Cells::value_type::first);
+      line.push_back(cell == cells.end() ? "" : cell->second);
+    }
+    text += csv_line(line) + "\n";
+  }
+  return text;
+}
+
+std::string without_colours(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escapes = text[i] == '\x1b';
+    if (escapes) i = std::min(text.find_first_of("m\n", i), text.size() - 1);
+    if (!escapes || text[i] == '\n') plain += text[i];
+  }
+  return plain;
 }
 
 SourcePosition position_in(std::string_view text, std::size_t offset, const std::string& file) {

@@ -100,7 +100,13 @@ std::string as_comments(const std::vector<std::string>& remarks);
 std::string flow_text(const YamlNode& node);
 
 /// Every key that a scenario says but its name and what is assumed, with its value as a table's cell has it.
-void add_cells(const YamlNode& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& cells);
+using Cells = std::vector<std::pair<std::string, std::string>>;
+void add_cells(const YamlNode& node, const std::string& path, Cells& cells);
+/// A table (CSV) of rows' cells, its columns in the order in which rows have them, measured values and the source last.
+std::string table_of(const std::vector<Cells>& rows);
+
+/// Without what turns letters bold or coloured on a terminal: ESC [ … m.
+std::string without_colours(std::string_view text);
 
 /// Line and column of a byte.
 SourcePosition position_in(std::string_view text, std::size_t offset, const std::string& file);

@@ -58,19 +58,16 @@ struct Window {
 };
 
 Window window_of(const std::vector<TraceEvent>& events, const std::vector<const TraceEvent*>& work) {
-  Window window;
-  std::set<std::string> steps;
+  std::vector<const TraceEvent*> marks;
+  std::set<std::string_view> steps;
   for (const TraceEvent& event : events) {
     if (!event.name.starts_with("ProfilerStep") || event.category.starts_with("gpu")) continue;
-    if (steps.empty()) window = {event.start, event.end(), 1, true};
+    marks.push_back(&event);
     steps.insert(event.name);
-    window.from = std::min(window.from, event.start);
-    window.to = std::max(window.to, event.end());
   }
-  window.steps = std::max<int>(static_cast<int>(steps.size()), 1);
-  if (window.marked) return window;
-  window = {work.front()->start, work.front()->end(), 1, false};
-  for (const TraceEvent* event : work) {
+  const std::vector<const TraceEvent*>& all = marks.empty() ? work : marks;
+  Window window{all.front()->start, all.front()->end(), std::max(static_cast<int>(steps.size()), 1), !marks.empty()};
+  for (const TraceEvent* event : all) {
     window.from = std::min(window.from, event->start);
     window.to = std::max(window.to, event->end());
   }

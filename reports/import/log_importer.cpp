@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "model/base/csv.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/load/cases.hpp"
@@ -120,11 +119,11 @@ constexpr std::pair<LogQuantity, MeasuredQuantity> log_columns[] = {
     {LogQuantity::tokens_per_second, MeasuredQuantity::tokens_per_second},
     {LogQuantity::tokens_per_second_per_gpu, MeasuredQuantity::tokens_per_second_per_gpu}};
 
-std::vector<std::pair<std::string, std::string>> cells_of(const LoggedRun& run, const std::string& base,
-                                                          const std::vector<std::string>& overrides) {
+Cells cells_of(const LoggedRun& run, const std::string& base, const std::vector<std::string>& overrides) {
   ImportInput named_file;
   named_file.file = run.file;
-  std::vector<std::pair<std::string, std::string>> cells = {{"case", file_stem(named_file)}, {"base", base}};
+  Cells cells = {{"case", file_stem(named_file)}};
+  if (!base.empty()) cells.emplace_back("base", base);
   const bool has_scenario = base.empty() && !run.scenario.empty();  // in which the overrides are
   if (has_scenario) add_cells(parse_yaml(run.scenario, run.file), "", cells);
   for (const std::string& text : has_scenario ? std::vector<std::string>() : overrides) {
@@ -150,8 +149,6 @@ std::string scenario_of_head(const ImportInput& input, HeadTool tool, std::size_
   return megatron ? megatron_scenario(input, std::move(settings), "megatron")
                   : torchtitan_scenario(input, std::move(settings));
 }
-
-bool is_measured(const std::string& column) { return column.starts_with("measured."); }
 
 }  // namespace
 
@@ -204,27 +201,9 @@ std::string assumed_machine(std::span<const LoggedRun> runs) {
 
 std::string log_table(std::span<const LoggedRun> runs, const std::string& base,
                       const std::vector<std::string>& overrides) {
-  std::vector<std::string> header;
-  std::vector<std::vector<std::pair<std::string, std::string>>> rows;
-  for (const LoggedRun& run : runs) {
-    rows.push_back(cells_of(run, base, overrides));
-    for (const auto& [key, value] : rows.back()) {
-      if (key == "source" || std::ranges::find(header, key) != header.end()) continue;
-      const auto measured = std::ranges::find_if(header, is_measured);
-      header.insert(is_measured(key) ? header.end() : measured, key);
-    }
-  }
-  header.emplace_back("source");
-  if (base.empty()) std::erase(header, "base");
-  std::string text = csv_line(header) + "\n";
-  for (const auto& cells : rows) {
-    std::vector<std::string> line;
-    for (const std::string& key : header) {
-      const auto cell = std::ranges::find(cells, key, &std::pair<std::string, std::string>::first);
-      line.push_back(cell == cells.end() ? "" : cell->second);
-    }
-    text += csv_line(line) + "\n";
-  }
+  std::vector<Cells> rows;
+  for (const LoggedRun& run : runs) rows.push_back(cells_of(run, base, overrides));
+  std::string text = table_of(rows);
   const std::vector<Case> cases = read_cases_text(text, "the table");
   for (std::size_t i = 0; i < runs.size(); ++i) {
     try {

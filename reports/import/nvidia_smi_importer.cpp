@@ -31,20 +31,6 @@ struct Matrix {
   std::vector<SourcePosition> where;
 };
 
-/// Without what turns letters bold or underlined on a terminal: ESC [ … m.
-std::string without_escapes(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\x1b') {
-      while (i < text.size() && text[i] != 'm' && text[i] != '\n') ++i;
-      if (i < text.size() && text[i] == '\n') plain += '\n';
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
-
 std::optional<Relation> relation_of(const std::string& word) {
   static const std::map<std::string, Nearness, std::less<>> words = {{"X", Nearness::itself},  {"PIX", Nearness::pix},
                                                                      {"PXB", Nearness::pxb},   {"PHB", Nearness::phb},
@@ -285,7 +271,7 @@ class MatrixMachine {
 
 std::string import_nvidia_smi(const ImportInput& input) {
   ImportInput plain = input;
-  plain.text = without_escapes(input.text);
+  plain.text = without_colours(input.text);
   require_config_text(plain);
   Draft draft(input);
   ToldNode told = MatrixMachine(read_matrix(plain)).node(draft, name_in(plain.text));

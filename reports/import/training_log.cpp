@@ -37,19 +37,6 @@ constexpr PauseRow pause_rows[] = {
 #include "reports/import/log_figures.def"
 };
 
-/// Without colours (ESC [ … m).
-std::string without_colours(std::string_view line) {
-  std::string text;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\x1b') {
-      i = std::min(line.find('m', i), line.size() - 1);
-    } else {
-      text += line[i];
-    }
-  }
-  return text;
-}
-
 /// A number, its thousands perhaps apart by commas or with K, M or B behind it, and the text after it.
 struct LogNumber {
   double value = 0.0;
@@ -153,6 +140,16 @@ class LogReader {
   std::vector<std::pair<Figures, LogPause>> steps_;
 };
 
+/// With ",device/batches_per_sec=" behind Lightning's progress bar: "Epoch 0: 100%|█| 311/311 [00:13<00:00, 23.54it/s,
+/// v_num=422]", of slow steps "2.69s/it".
+std::string with_rate_of_bar(std::string line) {
+  const std::size_t rate = line.find("it/s, v_num="), time = line.find("s/it, v_num="), end = std::min(rate, time);
+  if (!line.starts_with("Epoch ") || end == std::string::npos) return line;
+  const auto number = figure_in(std::string_view(line).substr(line.rfind(' ', end) + 1));
+  if (!number || number->value <= 0.0) return line;
+  return line + fmt::format(",device/batches_per_sec={:.6g}", end == rate ? number->value : 1.0 / number->value);
+}
+
 /// Lines, also of progress bars; rows of a table (CSV) as ",name=value,name=value".
 std::vector<std::string> lines_of_log(const ImportInput& input) {
   std::string text = input.text;
@@ -161,7 +158,7 @@ std::vector<std::string> lines_of_log(const ImportInput& input) {
   const bool table = input.file.ends_with(".csv") && first.find(',') != std::string::npos;
   std::vector<std::string> lines;
   if (!table) {
-    for (const std::string& line : split(text, '\n')) lines.push_back(without_colours(line));
+    for (const std::string& line : split(text, '\n')) lines.push_back(with_rate_of_bar(without_colours(line)));
     return lines;
   }
   const CsvTable cells = parse_csv(input.text, input.file);
