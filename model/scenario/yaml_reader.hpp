@@ -126,13 +126,9 @@ class MappingReader {
   /// Throws ScenarioError when the key is missing.
   [[nodiscard]] Field operator[](std::string_view key) const;
   [[nodiscard]] std::optional<Field> find(std::string_view key) const;
-<<<<<<< HEAD
   /// The values of a list, or the one that may stand in its place; none where the key is not stated.
   [[nodiscard]] std::vector<Field> list(std::string_view key) const;
-  /// Where a key was written; where the mapping begins if it was not.
-=======
   /// Position of a key; the begin of the mapping if it was not written.
->>>>>>> day-words
   [[nodiscard]] SourcePosition where(std::string_view key) const;
   [[nodiscard]] std::string path(std::string_view key) const;
 

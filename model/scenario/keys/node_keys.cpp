@@ -176,15 +176,10 @@ constexpr Key fabric_keys[] = {
                                         {.together = "kind: dragonfly"}),
     member<&Dragonfly::global_bandwidth>("Gbit/s", "the NIC's", "Bandwidth of a link between groups.",
                                          {.together = "kind: dragonfly"}),
-<<<<<<< HEAD
     member<&Torus::dimensions>(
-        "Machines along each dimension: [4, 4, 2].",
+        "Nodes along each dimension: [4, 4, 2].",
         {.value = one_or_list(whole), .usual = "needed of torus", .together = "kind: torus", .range = to_a_million}),
-    member<&Torus::link_bandwidth>("Gbit/s", "the card's", "To one neighbour, in one direction.",
-=======
-    {"dimensions", one_or_list(whole), "needed of torus", "Nodes along each dimension: [4, 4, 2].", "kind: torus"},
     member<&Torus::link_bandwidth>("Gbit/s", "the NIC's", "Bandwidth to one neighbour, per direction.",
->>>>>>> day-words
                                    {.together = "kind: torus"}),
     member<&Sites::sites>("Number of sites; nodes are divided evenly.",
                           {.usual = "2", .together = "kind: sites", .range = to_a_million}),

@@ -84,13 +84,8 @@ constexpr Key train_keys[] = {
                                                        "recompute: full"}),
     member<&TrainWorkload::attention>("Attention kernels.", {.usual = "flash; standard on old GPUs and for t5"}),
     member<&TrainerCode::kernels, to_transformers_on_gpus>(
-<<<<<<< HEAD
-        "Fuse small operators; if no framework is named: norms.",
-        {.usual = "fused; unfused before Ampere and on processors", .together = "Transformers."}),
-=======
         "Fusion of small operators; without a framework, of norms only.",
         {.usual = "fused; unfused on processors", .together = "Transformers."}),
->>>>>>> day-words
     parsed_by<parse_fusion, to_plain_kernels, all_fused>(
         {"fusions",
          one_or_list(one_of<"none", "norm", "softmax", "activation", "bias_dropout_add", "rotary", "cross_entropy",

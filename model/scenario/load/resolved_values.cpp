@@ -162,17 +162,7 @@ class Resolver {
     return where.text();
   }
 
-<<<<<<< HEAD
-  /// What holds without the key; keys that say nothing then are left out.
-=======
-  /// Whether what it holds is told key by key.
-  static bool is_opened(const YamlEntry& entry, const keys::Key& key) {
-    const auto opens = [](const keys::Form& form) { return form.mapping != nullptr; };
-    return !entry.value.is_scalar() && std::ranges::any_of(key.value.forms(), opens);
-  }
-
   /// Adds the key's default; keys without one are left out.
->>>>>>> day-words
   void add_unstated(const DocumentMapping& mapping, const std::string& path, const keys::Key& key) {
     const auto setting = std::ranges::find(scenario_.framework_settings, path, &ResolvedSetting::key);
     if (setting != scenario_.framework_settings.end()) {

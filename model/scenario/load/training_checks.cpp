@@ -11,7 +11,6 @@ namespace foretrain {
 
 namespace {
 
-<<<<<<< HEAD
 class TrainingChecks : CheckedScenario {
  public:
   explicit TrainingChecks(const Scenario& one) : CheckedScenario{one} {}
@@ -51,36 +50,6 @@ class TrainingChecks : CheckedScenario {
                 "tensor, pipeline, context and expert of 1, or leave the key out");
       }
       return;
-=======
-/// Requirements of training with parameter servers, beyond those of every use of them.
-void check_store(const Scenario& scenario, const TrainWorkload& train) {
-  const Plan& plan = scenario.plan;
-  const Sync& sync = plan.sync;
-  const bool servers = has_servers(sync.algorithm);
-  fail_if(scenario, train.compute_spread > 0.0 && !servers, "workload.train.compute_spread",
-          "unequal workers without a parameter server", "plan.sync.algorithm: parameter_server, or leave the key out");
-  if (!servers) return;
-  fail_if(scenario, train.checkpoint && !scenario.cluster.failures, "workload.train.checkpoint",
-          "checkpoints with a parameter server, which holds the state itself",
-          "another plan.sync.algorithm, or leave the key out");
-  fail_if(scenario, sync.placement == ServerPlacement::dedicated && sync.servers >= scenario.cluster.nodes,
-          "plan.sync.servers", "{0} dedicated servers in a cluster of {1} machines",
-          "at most {2}, one a machine beside those that train; or placement: cpu", sync.servers, scenario.cluster.nodes,
-          scenario.cluster.nodes - 1);
-  if (std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) > 1) {
-    const std::pair<const char*, bool> needs[] = {
-        {"plan.sync.consistency", sync.consistency != Sync::Consistency::synchronous},
-        {"plan.sync.assignment", sync.assignment != Sync::Assignment::balanced},
-        {"plan.sync.split", sync.split != Sync().split},
-        {"plan.sync.priority", sync.priority != Sync::Priority::arrival},
-        {"plan.sync.barrier", sync.barrier},
-        {"plan.sync.local_reduce", sync.local_reduce},
-        {"plan.sync.slow_workers", sync.slow_workers.count > 0},
-        {"workload.train.compute_spread", train.compute_spread > 0.0}};
-    for (const auto& [key, stated] : needs) {
-      fail_if(scenario, stated, key, "parameter servers know this for data parallelism only",
-              "tensor, pipeline, context and expert of 1, or leave the key out");
->>>>>>> day-words
     }
     fail_if(sync.sync_each_micro_batch, "plan.sync.sync_each_micro_batch",
             "a parameter server that is sent the gradients of each micro-batch",
@@ -91,7 +60,6 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
             sync.slow_workers.count, workers);
   }
 
-<<<<<<< HEAD
   void check_compression() const {
     fail_if(sync.sync_each_micro_batch && plan.zero == 2 && plan.zero_gradients == ZeroGradients::kept,
             "plan.sync.sync_each_micro_batch", "gradients that are kept until the last micro-batch, yet scattered",
@@ -111,56 +79,8 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
             "zero: 0, or compression: fp16, bf16 or fp8", what, plan.zero);
     fail_if(servers, "plan.sync.compression", "{} with a parameter server; it is a form of all-reduce between peers",
             "another algorithm, or compression: fp16, bf16 or fp8", what);
-=======
-void check_compression(const Scenario& scenario) {
-  const Plan& plan = scenario.plan;
-  const Sync& sync = plan.sync;
-  fail_if(scenario, sync.sync_each_micro_batch && plan.zero == 2 && plan.zero_gradients == ZeroGradients::kept,
-          "plan.sync.sync_each_micro_batch", "gradients that are kept until the last micro-batch, yet scattered",
-          "false, or plan.zero: { stage: 2, gradients: scattered }");
-  fail_if(scenario, synchronises_every_micro_batch(plan) && splits_backward(plan.schedule),
-          divides_gradients(plan) ? "plan.zero" : "plan.sync.sync_each_micro_batch",
-          "gradients that leave after every micro-batch, with {}", "{1}, or schedule: 1f1b", name(plan.schedule),
-          divides_gradients(plan) ? "{ stage: 2, gradients: kept }" : "false");
-  fail_if(
-      scenario,
-      std::holds_alternative<CollectiveWorkload>(scenario.workload) && sync.compression.kind != Compression::Kind::none,
-      "plan.sync.compression", "compression of a collective on its own",
-      "a training workload, whose gradients can be compressed, or leave the key out");
-  if (!sync.compression.needs_whole_gradient()) return;
-  const std::string what(name(sync.compression.kind));
-  fail_if(scenario, plan.zero > 0, "plan.sync.compression",
-          "{} with zero: {}, which leaves each rank a part of the gradients only",
-          "zero: 0, or compression: fp16, bf16 or fp8", what, plan.zero);
-  fail_if(scenario, has_servers(sync.algorithm), "plan.sync.compression",
-          "{} with a parameter server; it is a form of all-reduce between peers",
-          "another algorithm, or compression: fp16, bf16 or fp8", what);
-}
-
-/// Weights travel as what products read only where one scale serves a whole tensor: Megatron-Core gathers bf16 under
-/// mxfp8, whose two copies are scaled along different sides (reuse_grad_buf_for_mxfp8_param_ag), and under nvfp4.
-void check_gathered_weights(const Scenario& scenario) {
-  const std::optional<Precision> gathered = scenario.plan.sync.parameter_precision;
-  if (!gathered) return;
-  constexpr const char* key = "plan.sync.parameter_precision";
-  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
-  fail_if(scenario, train == nullptr || (scenario.plan.zero == 0 && !servers_update(scenario.plan)), key,
-          "nobody gathers or pulls weights", "plan.zero: 1, 2 or 3, a parameter server, or leave the key out");
-  const bool one_scale = train->precision == Precision::fp8 && train->recipe.scaling != Fp8Scaling::block;
-  fail_if(scenario, *gathered == Precision::fp8 && !one_scale, key, "weights in fp8 without one scale for each tensor",
-          "bf16, or workload.train.precision: fp8 with scaling: delayed or current");
-}
-
-/// All collectives of the plan besides all-reduces have the same algorithm, or are impossible.
-void check_schedules(const Scenario& scenario) {
-  const Sync& sync = scenario.plan.sync;
-  if (!std::holds_alternative<TrainWorkload>(scenario.workload) || sync.algorithm == SyncAlgorithm::automatic ||
-      has_servers(sync.algorithm)) {
-    return;
->>>>>>> day-words
   }
 
-<<<<<<< HEAD
   /// Weights travel as what products read only where one scale serves a whole tensor: Megatron-Core gathers bf16 under
   /// mxfp8, whose two copies are scaled along different sides (reuse_grad_buf_for_mxfp8_param_ag), and under nvfp4.
   void check_gathered_weights() const {
@@ -173,13 +93,6 @@ void check_schedules(const Scenario& scenario) {
     fail_if(*gathered == Precision::fp8 && !one_scale, key, "weights in fp8 without one scale for each tensor",
             "bf16, or workload.train.precision: fp8 with scaling: delayed or current");
   }
-=======
-/// The path of a key of plan.sync as stated: a collective has some of its own, which overrule the plan's.
-std::string sync_key(const Scenario& scenario, std::string_view key) {
-  std::string own = fmt::format("workload.collective.{}", key);
-  return scenario.where.contains(own) ? own : fmt::format("plan.sync.{}", key);
-}
->>>>>>> day-words
 
   /// What the plan exchanges beside all-reduces goes by the same algorithm, or not at all.
   void check_schedules() const {

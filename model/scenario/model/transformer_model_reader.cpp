@@ -4,14 +4,7 @@ namespace foretrain {
 
 namespace {
 
-<<<<<<< HEAD
-/// What a family means when nothing else is said. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
-=======
-constexpr std::int64_t largest_transformer_dimension = 100'000'000;
-constexpr std::int64_t usual_classes = 1000;  // ImageNet's
-
 /// Defaults of a family. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
->>>>>>> day-words
 /// MosaicML MPT-7B config (no_bias: true); llama Touvron et al. 2023 (SwiGLU, RMSNorm, no biases, output layer of its
 /// own, as in Llama 1 to 3); vit Dosovitskiy et al. 2020; t5 Raffel et al. 2019 (RMSNorm, no biases, one table of words
 /// for both stacks and the output layer).

@@ -22,18 +22,10 @@ void set_bucket(Plan& plan) {
   if (plan.zero == 3 || sync.bucket_rule.empty()) return;
   const MappingReader rule = bucket_rules().at(sync.bucket_rule).mapping(keys::bucket_rule);
   const double ranks = static_cast<double>(plan.data) * plan.context;
-<<<<<<< HEAD
   const double elements = std::max(rule.value_or("elements", 0.0), rule.value_or("elements_per_rank", 0.0) * ranks);
   const Bytes size = std::max(rule.value_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
-  // Where nothing runs beside them, cutting gains nothing but memory.
-  const BucketsWhole whole = rule.value_or("whole", BucketsWhole::never);
-=======
-  const double elements = std::max(rule.number_or("elements", 0.0), rule.number_or("elements_per_rank", 0.0) * ranks);
-  const Bytes size =
-      std::max(rule.quantity_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
   // Without overlap, several buckets only save memory.
-  const BucketsWhole whole = rule.choice_or("whole", BucketsWhole::never);
->>>>>>> day-words
+  const BucketsWhole whole = rule.value_or("whole", BucketsWhole::never);
   const bool alone = whole == BucketsWhole::without_overlap && !sync.overlap && !divides_gradients(plan);
   sync.bucket = whole == BucketsWhole::always || alone ? Bytes::infinity() : size;
   if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = rule.value_or("first_bucket", Bytes(0.0));
@@ -71,16 +63,6 @@ void check_sync(const MappingReader& keys, const Sync& sync) {
   }
 }
 
-<<<<<<< HEAD
-=======
-/// Number of replicas that fill the GPUs; 1 if the factors do not divide them (check_scenario complains then).
-int replicas_left(const Plan& plan, const Cluster& cluster) {
-  const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
-  const std::int64_t gpus = worker_gpus(plan, cluster);
-  return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
-}
-
->>>>>>> day-words
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
 /// Liu et al. 2025, arXiv 2504.14960). So they are where `expert_tensor: 1` says so; and unless it says something,
 /// where they are small (Megatron-Bridge, recipes of Qwen3 and DeepSeek-V3: expert_tensor_parallel_size = 1).

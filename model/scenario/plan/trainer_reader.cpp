@@ -219,17 +219,6 @@ void expand_kernels(const TrainerFile& file, ResolvedSetting::From from, Trainin
   training.found.settings.push_back(setting);
 }
 
-<<<<<<< HEAD
-=======
-/// Stated kernels without a framework mean own training code, whose other settings are in own-code.yaml.
-void add_own_code(Training& training) {
-  if (training.document.at("workload.train.kernels") == nullptr) return;
-  const TrainerFile file = own_file_of_trainer(own_code);
-  expand_kernels(file, ResolvedSetting::From::assumed, training);
-  add_settings(file, ResolvedSetting::From::assumed, training);
-}
-
->>>>>>> day-words
 /// A part of the file of the scenario's trainer.
 std::optional<Field> part_of_trainer(const YamlNode& document, std::string_view part) {
   const YamlNode* named = document.at("plan.framework");
