@@ -284,7 +284,7 @@ TEST_CASE("A trainer's file states settings with their sources, and nothing else
   CHECK_THAT(complaint_about_file("kind: node\nhabits: {}\n"), Catch::Contains("not a framework file"));
 }
 
-TEST_CASE("Without a trainer the same settings are assumed over formats, ZeRO stages and plans") {
+TEST_CASE("Without a trainer the same settings are assumed over formats, ZeRO stages, plans and GPUs") {
   const auto assumed = [](const std::vector<std::string>& overrides) {
     const Scenario scenario = load_scenario_text(silent, "silent.yaml", overrides);
     CHECK(scenario.trainer == default_trainer);
@@ -341,15 +341,4 @@ TEST_CASE("nanotron's ZeRO-2 is its ZeRO-1, whole gradients summed up once behin
     CHECK(plan.sync.overlap == first.sync.overlap);
     CHECK(plan.sync.gather == first.sync.gather);
   }
-}
-
-TEST_CASE("Transformer Engine's kernels are assumed on the GPUs that it supports alone") {
-  const auto assumed = [](const std::string& node) {
-    return kernels_of(load_scenario_text(silent, "silent.yaml", {"cluster.node=" + node}));
-  };
-  CHECK(assumed("dgx-a100-80gb") == KernelSet::fused);
-  for (const char* node : {"gce-k80x8", "dgx1-p100", "dgx1-v100-16gb", "t4-x1"}) {
-    CHECK(assumed(node) == KernelSet::unfused);
-  }
-  CHECK(kernels_of(with("megatron", {"cluster.node=dgx1-v100-16gb"})) == KernelSet::fused);  // Apex has its own
 }
