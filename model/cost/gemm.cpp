@@ -34,16 +34,15 @@ constexpr Bytes shortest_copy(4.0);
 // multiprocessor of each compute capability). Four of 16 lanes each make 64; more than half as many again are 128.
 constexpr double single_issue_since = 7.0, lanes_of_two_clocks = 96.0;
 
-// On CUDA cores cuBLAS takes tiles of 128 × 128 wherever these occupy every multiprocessor, whatever the last wave
-// wastes (its products in fp32 on V100 and A100 take time in whole waves of these).
+// In fp32 cuBLAS takes tiles of 128 × 128 wherever these occupy every multiprocessor, whatever the last wave wastes
+// (its products of aligned rows on V100 and A100 take time in whole waves of these).
 constexpr std::size_t vector_tile = 15;
 static_assert(tiles[vector_tile].rows == 128.0 && tiles[vector_tile].columns == 128.0);
 
-bool takes_vector_tile(const Gemm& gemm, const Gpu& gpu) {
+bool takes_vector_tile(const Gemm& gemm, Bytes load, const Gpu& gpu) {
   const double rows = number(gemm.m) * per_row[vector_tile], columns = number(gemm.n) * per_column[vector_tile];
-  const bool by_cublas = gemm.precision == Precision::fp32 && !gemm.narrow_tiles && !gemm.unequal_rows;
-  return by_cublas && std::min(rows, columns) >= 1.0 &&
-         number(gemm.batch) * std::ceil(rows) * std::ceil(columns) >= gpu.sms;
+  return gemm.precision == Precision::fp32 && load == longest_load && !gemm.narrow_tiles && !gemm.unequal_rows &&
+         std::min(rows, columns) >= 1.0 && number(gemm.batch) * std::ceil(rows) * std::ceil(columns) >= gpu.sms;
 }
 
 // Instructions of a product's kernels. warps: mma.sync, or CUDA cores; thread blocks start one after the other. From
@@ -169,7 +168,7 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   const bool stays = inner != InnerProduct::warps;
   p.first = stays && !gemm.narrow_tiles && !narrow_format ? 0 : first_common_tile;
   p.last = narrow_format ? first_common_tile + 1 : tensor && !gemm.narrow_tiles ? first_narrow_tile : tile_count;
-  if (takes_vector_tile(gemm, gpu)) p.first = vector_tile, p.last = vector_tile + 1;
+  if (takes_vector_tile(gemm, load, gpu)) p.first = vector_tile, p.last = vector_tile + 1;
   p.splits = !narrow_format && !gemm.whole_sums;
   p.lone_rounds = gemm.whole_sums ? 1.0 : 0.0;
   p.slowdown = 1.0 / gemm.speed;

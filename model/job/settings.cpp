@@ -56,7 +56,12 @@ std::string links_of_gpu(const Node& node) {
     switched = switched || other.kind == VertexKind::nvswitch;
   }
   if (!(fast > BytesPerSecond(0.0))) return "PCIe in a node";
-  return fmt::format("{} {} per GPU", switched ? "NVSwitch" : "NVLink", format_bandwidth(fast));
+  const bool amd = node.gpu.architecture.starts_with("cdna");
+  return fmt::format("{} {} per GPU",
+                     switched ? "NVSwitch"
+                     : amd    ? "Infinity Fabric"
+                              : "NVLink",
+                     format_bandwidth(fast));
 }
 
 void add_network(const Cluster& cluster, SettingList& list) {

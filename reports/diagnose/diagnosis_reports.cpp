@@ -68,7 +68,8 @@ std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   std::size_t shown = std::min(shown_causes, d.causes.size());
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
-    text += "\nSingle causes, each at its best-fitting severity\n" + causes_text(d, shown);
+    text +=
+        "\nSingle causes, each at its best-fitting severity (likelihood: fit x frequency)\n" + causes_text(d, shown);
     if (d.explained) text += "\nChecks\n" + commands_text(d, shown);
   }
   if (!d.explained && d.measured > d.high) {

@@ -63,8 +63,10 @@ std::string spread_text(const Explanation& e) {
                                  format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
   text = "\nStep-time percentiles\n" + paragraph(text);
   if (e.spread->p50 <= e.result.time()) return text;
-  return text + paragraph(fmt::format("{} is the step without jitter; with it, each step waits for its slowest GPU.",
-                                      format_seconds(e.result.time())));
+  return text +
+         paragraph(fmt::format(
+             "{} is the step without jitter. Compare a measured median with P50: each step waits for its slowest GPU.",
+             format_seconds(e.result.time())));
 }
 
 /// The critical path by kind of task.

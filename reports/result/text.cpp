@@ -82,8 +82,9 @@ std::string uncertainty_line(const Result& result) {
   for (const UncertaintyCause& cause : result.uncertainty_causes) {
     if (cause.share < 0.005) continue;
     const bool whole = cause.share > 0.995;
-    text += fmt::format("{}{}{}", text.empty() ? "from " : ", ", cause.what,
-                        whole ? "" : fmt::format(" ({:.0f} %)", cause.share * 100.0));
+    text += fmt::format(
+        "{}{}{}", text.empty() ? "from " : ", ", cause.what,
+        whole ? "" : fmt::format(" ({:.0f} %{})", cause.share * 100.0, text.empty() ? " of its width" : ""));
   }
   return text.empty() ? "" : labelled("Uncertainty", text);
 }

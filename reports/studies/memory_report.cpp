@@ -118,7 +118,7 @@ std::string to_text(const MemoryReport& report) {
   if (report.largest_micro_batch > 0) {
     text += fmt::format("Largest micro-batch that fits: {} (now {})", report.largest_micro_batch, report.micro_batch);
     if (report.largest_micro_batch != report.micro_batch) {
-      text += fmt::format(", with global batch {} (now {})",
+      text += fmt::format("; at the same accumulation, global batch {} (now {})",
                           report.global_batch / report.micro_batch * report.largest_micro_batch, report.global_batch);
     }
     text += "\n";

@@ -160,8 +160,10 @@ std::string odds_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   if (!best.odds) return "";
   std::string text = "\nConfidence\n";
-  text += labelled("Fastest in", fmt::format("{} of random draws; in the mean {:.1f} % slower than the fastest",
-                                             percent_of(best.odds->chance), 100.0 * best.odds->regret));
+  text +=
+      labelled("Fastest in",
+               fmt::format("{} of draws of uncertain constants; on average {:.1f} % slower than a draw's fastest plan",
+                           percent_of(best.odds->chance), 100.0 * best.odds->regret));
   if (best.chance_of_shortage >= 0.005) {
     text +=
         labelled("Out of memory", fmt::format("probability {} by errors of the learned runs; counted as {:.0f} times "
@@ -173,11 +175,13 @@ std::string odds_text(const PlanReport& report) {
                      fmt::format("larger than the learned runs: counted as {:.2f} times the step time", best.caution));
   }
   if (report.is_simpler) {
-    text += labelled("Choice", fmt::format("simplest plan within {:.2g} % of the fastest", 100 * noise_of_runs));
+    text +=
+        labelled("Choice", fmt::format("simplest of the plans within {:.2g} % of the fastest", 100 * noise_of_runs));
   }
   if (report.curse > 1.0005) {
-    text += labelled("Bias", fmt::format("best of many predictions: about {:.1f} % too fast (winner's curse)",
-                                         100.0 * (report.curse - 1.0)));
+    text += labelled("Bias",
+                     fmt::format("fastest of many predictions (winner's curse): add about {:.1f} % to the step time",
+                                 100.0 * (report.curse - 1.0)));
   }
   return text + labelled("Varied (1 σ)", unknowns_text(report));
 }
@@ -207,7 +211,7 @@ std::string alternatives_text(const PlanReport& report) {
 }
 
 std::string machines_text(const PlanReport& report) {
-  std::string text = "\nBest plan per machine type, cheapest first (* Pareto front of time and cost)\n";
+  std::string text = "\nBest plan per machine type and number of nodes, cheapest first (* Pareto front)\n";
   for (const RankedPlan& plan : report.machines) {
     const auto indented = [&text](const std::string& line) {
       text += fmt::format("{:6}{}\n", "", wrap(line, page_width() - 6, 6));
