@@ -62,7 +62,7 @@ TEST_CASE("Hardware is searched too: the cheapest training within a time") {
   const std::string result =
       output_of({"plan", file, "--fix", "context,offload,bucket,tensor,pipeline", "--top", "5", "--objective", "cost",
                  "--within", "10 days", "--nodes", "1..2", "--node", "dgx-a100-80gb@1.5,dgx-h100@3"});
-  CHECK_THAT(result, Catch::Contains("Best plan per machine type, cheapest first"));
+  CHECK_THAT(result, Catch::Contains("Best plan per machine type and number of nodes, cheapest"));
   check_has(
       result,
       {"dgx-a100-80gb@1.5, 1 node:", "dgx-a100-80gb@1.5, 2 nodes:", "dgx-h100@3, 1 node:", "dgx-h100@3, 2 nodes:"});

@@ -51,7 +51,7 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
   train.checkpoints->beside_write = Seconds(0.5000006);
   CHECK_THAT(head_of(result), Catch::Contains("steps during a write over the training NICs take 500 ms\n"));
   result.uncertainty_causes = {{"products", "", 0.995}};
-  CHECK_THAT(head_of(result), Catch::Contains("from products (100 %)"));
+  CHECK_THAT(head_of(result), Catch::Contains("from products (100 % of its width)"));
   train.memory.capacity = Bytes(0.0);
   CHECK_THAT(to_text(result), !Catch::Contains("DOES NOT FIT") && !Catch::Contains("Peak memory"));
   train.breakdown = {};
