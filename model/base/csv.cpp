@@ -197,4 +197,17 @@ std::string csv_line(const std::vector<std::string>& cells) {
   return line;
 }
 
+std::string csv_text(const std::vector<std::string>& header, const std::vector<NamedCells>& rows) {
+  std::string text = csv_line(header) + "\n";
+  for (const NamedCells& cells : rows) {
+    std::vector<std::string> line;
+    for (const std::string& column : header) {
+      const auto cell = std::ranges::find(cells, column, &NamedCells::value_type::first);
+      line.push_back(cell == cells.end() ? "" : cell->second);
+    }
+    text += csv_line(line) + "\n";
+  }
+  return text;
+}
+
 }  // namespace foretrain

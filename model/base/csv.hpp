@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/base/error.hpp"
@@ -28,5 +29,10 @@ CsvTable parse_csv(std::string_view text, const std::string& file);
 
 /// One line without line end, cells quoted where they must be.
 std::string csv_line(const std::vector<std::string>& cells);
+
+/// Cells of a row by their columns' names.
+using NamedCells = std::vector<std::pair<std::string, std::string>>;
+/// The header's line, and one for each row; a cell is empty where the row has none of the column.
+std::string csv_text(const std::vector<std::string>& header, const std::vector<NamedCells>& rows);
 
 }  // namespace foretrain

@@ -14,7 +14,7 @@ namespace foretrain {
 
 namespace {
 
-using Cells = std::vector<std::pair<std::string, std::string>>;  ///< column and value
+using Cells = NamedCells;
 
 /// Name of a series in tables; empty for guide lines and marks.
 std::string told_name(const Series& series) {
@@ -115,16 +115,7 @@ std::string to_csv(const Figure& figure) {
       }
     }
   }
-  std::string text = csv_line(columns) + "\n";
-  for (const Cells& cells : rows) {
-    std::vector<std::string> line;
-    for (const std::string& column : columns) {
-      const auto cell = std::ranges::find(cells, column, &Cells::value_type::first);
-      line.push_back(cell == cells.end() ? "" : cell->second);
-    }
-    text += csv_line(line) + "\n";
-  }
-  return text;
+  return csv_text(columns, rows);
 }
 
 }  // namespace foretrain

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "model/base/csv.hpp"
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "model/scenario/load/load.hpp"
@@ -286,16 +285,7 @@ std::string table_of(const std::vector<Cells>& rows) {
   std::ranges::stable_sort(header, {}, [](const std::string& key) {
     return key == "source" ? 2 : key.starts_with("measured.") ? 1 : 0;
   });
-  std::string text = csv_line(header) + "\n";
-  for (const Cells& cells : rows) {
-    std::vector<std::string> line;
-    for (const std::string& key : header) {
-      const auto cell = std::ranges::find(cells, key, &Cells::value_type::first);
-      line.push_back(cell == cells.end() ? "" : cell->second);
-    }
-    text += csv_line(line) + "\n";
-  }
-  return text;
+  return csv_text(header, rows);
 }
 
 std::string without_colours(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/csv.hpp"
 #include "model/base/error.hpp"
 #include "model/scenario/overrides.hpp"
 #include "model/scenario/yaml_document.hpp"
@@ -100,7 +101,7 @@ std::string as_comments(const std::vector<std::string>& remarks);
 std::string flow_text(const YamlNode& node);
 
 /// Every key that a scenario says but its name and what is assumed, with its value as a table's cell has it.
-using Cells = std::vector<std::pair<std::string, std::string>>;
+using Cells = NamedCells;
 void add_cells(const YamlNode& node, const std::string& path, Cells& cells);
 /// A table (CSV) of rows' cells, its columns in the order in which rows have them, measured values and the source last.
 std::string table_of(const std::vector<Cells>& rows);
