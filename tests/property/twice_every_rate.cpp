@@ -95,6 +95,7 @@ Violation twice_every_rate_is_half_the_time(const Settings& settings) {
   if (auto* train = std::get_if<TrainWorkload>(&after.workload)) {
     multiply(train->layer_overhead, 0.5);
     multiply(train->layer_dispatch, 0.5);
+    multiply(train->module_dispatch, 0.5);
     multiply(train->p2p_dispatch_overhead, 0.5);
     multiply(train->message_overhead, 0.5);
   }

@@ -79,13 +79,13 @@ TEST_CASE("A backward pass begins with what runs again") {
 TEST_CASE("Of a pass's kernels those that no product's collective takes may run beside others, as far as they hide") {
   PassCalls calls;
   calls.behind = {{4, 0.2}, {5, 0.5}};
+  calls.beside = {7};
   calls.hiding = 0.2;
   CHECK(calls.share_beside() == Approx(0.2));
   calls.hiding = 0.6;
   CHECK(calls.share_beside() == Approx(0.3));
   calls.hiding = 0.2;
-  calls.hidden_by_others = true;  // by kernels of another pass, all that are left
-  CHECK(calls.share_beside() == Approx(0.3));
+  CHECK(calls.share_of_exchanges() == Approx(0.1));  // kernels of another pass, all that are left
 }
 
 TEST_CASE("Dispatch runs ahead of kernels, collectives and copies together") {

@@ -19,6 +19,7 @@ void append(std::vector<PassSlice>& slices, Seconds work, const PassCalls& calls
   };
   double first = 0.0;  // moment after which the collectives between kernels come
   if (!calls.beside.empty()) append_until(first = calls.share_beside(), calls.beside, true);
+  if (!calls.exchanges.empty()) append_until(first += calls.share_of_exchanges(), calls.exchanges, true);
   const std::size_t count = calls.between.size();
   if (!calls.behind.empty()) {
     double hiding = 0.0;

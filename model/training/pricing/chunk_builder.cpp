@@ -245,6 +245,7 @@ PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int stage, int 
     };
     std::ranges::for_each(calls.beside, add);
     std::ranges::for_each(calls.between, add);
+    std::ranges::for_each(calls.exchanges, add);
     for (const PassCalls::Behind& call : calls.behind) add(call.transfer);
   };
   for (const LayerRun& run : runs_of(stage, number)) {

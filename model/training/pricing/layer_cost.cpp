@@ -335,7 +335,6 @@ PassCalls LayerPricer::pass_calls(const std::vector<LayerCollective>& collective
     call.by_messages = of_ring;
     if (of_ring) calls.hiding = attention_share();
     if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
-    calls.hidden_by_others = calls.hidden_by_others || hidden;
     const int transfer = transfers.collective(stage, group_of(collective.group), call, 1.0, inside_layers, nullptr);
     calls.all.push_back({name_of(collective), transfer, collective.count});
     const std::span<const std::vector<Operator>> products = hiding_products(collective, overlapped, pass, backward);
@@ -346,7 +345,7 @@ PassCalls LayerPricer::pass_calls(const std::vector<LayerCollective>& collective
         const Seconds hiding = whole ? kernels(own) : chunked_kernels(own) * (1.0 - 1.0 / plan.tensor);
         calls.behind.push_back({transfer, hiding / of_pass});
       } else {
-        (of_ring || hidden ? calls.beside : calls.between).push_back(transfer);
+        (of_ring ? calls.beside : hidden ? calls.exchanges : calls.between).push_back(transfer);
       }
     }
   }
@@ -364,8 +363,7 @@ LayerCalls LayerPricer::calls(const Layer& layer, const LayerCost& cost, int sta
 
 Seconds LayerPricer::cold_cache_penalty(const PassCalls& calls, double speed) const {
   if (!gpu_.processor) return Seconds(0.0);
-  const int steps_of_ring = calls.hidden_by_others ? 0 : scenario_.plan.context - 1;
-  const double waits = number(calls.between.size()) + number(calls.beside.size()) * steps_of_ring;
+  const double waits = number(calls.between.size()) + number(calls.beside.size()) * (scenario_.plan.context - 1);
   return gpu_.processor->after_wait * waits / (gpu_.processor->share * speed);
 }
 
@@ -379,11 +377,12 @@ LayerCost LayerPricer::on_class(LayerCost cost, const LayerCalls& calls, double 
   // Concurrent communication hides behind kernels, but slows them down.
   const auto hide = [&](const PassCalls& of_pass, LayerPassCost& pass) {
     pass.kernels /= speed;
-    OverlapCost beside(transfers, rank_class);
+    OverlapCost beside(transfers, rank_class), exchanges(transfers, rank_class);
     for (const int transfer : of_pass.beside) beside.add(transfer);
-    const double share = of_pass.share_beside();
-    const Seconds slowed = beside.cost(pass.kernels * share);
-    Seconds longer = slowed;
+    for (const int transfer : of_pass.exchanges) exchanges.add(transfer);
+    const double share = of_pass.share_beside(), others = of_pass.share_of_exchanges();
+    const Seconds slowed = exchanges.cost(pass.kernels * others);
+    Seconds longer = beside.cost(pass.kernels * share) + slowed;
     for (const auto& [transfer, own] : of_pass.behind) {
       longer += std::min(transfers.time(transfer, rank_class), pass.kernels * own) * transfers.slowdown(transfer);
     }
@@ -394,7 +393,8 @@ LayerCost LayerPricer::on_class(LayerCost cost, const LayerCalls& calls, double 
       pass.exposed += std::max(time - hiding, Seconds(0.0));
     };
     run_beside(beside.time(), pass.kernels * share);
-    pass.gain = of_pass.hidden_by_others ? std::min(beside.time(), pass.kernels * share) - slowed : Seconds(0.0);
+    run_beside(exchanges.time(), pass.kernels * others);
+    pass.gain = std::min(exchanges.time(), pass.kernels * others) - slowed;
     for (const auto& [transfer, own] : of_pass.behind)
       run_beside(transfers.time(transfer, rank_class), pass.kernels * own);
   };

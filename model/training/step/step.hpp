@@ -59,19 +59,20 @@ struct PassCalls {
     int transfer = -1;
     double share = 0.0;  ///< of the pass's kernels, that hide it
   };
-  std::vector<int> beside = {};     ///< one after the other, from the pass's beginning, beside its first kernels
-  std::vector<int> between = {};    ///< among the kernels after these, which wait for them
-  std::vector<Behind> behind = {};  ///< one after the other, each beside its product
-  /// For expert all-to-alls `beside`: another pass's kernels, assumed as long as this one's, hide them.
-  bool hidden_by_others = false;
-  double hiding = 0.0;               ///< else, share of the pass's kernels that hide them
-  std::vector<InsideCall> all = {};  ///< of the three lists, by what they are
-  /// Share of the kernels that hide those `beside`: less what the calls `behind` products take.
-  [[nodiscard]] double share_beside() const {
+  std::vector<int> beside = {};      ///< one after the other, from the pass's beginning, beside its first kernels
+  std::vector<int> between = {};     ///< among the kernels after these, which wait for them
+  std::vector<Behind> behind = {};   ///< one after the other, each beside its product
+  std::vector<int> exchanges = {};   ///< expert all-to-alls that another pass's kernels hide, as long as this one's
+  double hiding = 0.0;               ///< share of the pass's kernels that hide those `beside`
+  std::vector<InsideCall> all = {};  ///< of the four lists, by what they are
+  /// Share of the kernels that hide nothing `behind` products.
+  [[nodiscard]] double share_free() const {
     double free = 1.0;
     for (const Behind& call : behind) free -= call.share;
-    return hidden_by_others ? free : std::min(hiding, free);
+    return free;
   }
+  [[nodiscard]] double share_beside() const { return beside.empty() ? 0.0 : std::min(hiding, share_free()); }
+  [[nodiscard]] double share_of_exchanges() const { return share_free() - share_beside(); }
 };
 struct LayerCalls {
   PassCalls forward, recompute, backward;
@@ -81,6 +82,7 @@ struct LayerCalls {
     for (PassCalls* pass : {&forward, &recompute, &backward}) {
       std::ranges::for_each(pass->beside, visit);
       std::ranges::for_each(pass->between, visit);
+      std::ranges::for_each(pass->exchanges, visit);
       for (PassCalls::Behind& call : pass->behind) visit(call.transfer);
       for (InsideCall& call : pass->all) visit(call.transfer);
     }
