@@ -2,8 +2,9 @@
 """Whether answers are the same bytes: tests/cli/same_bytes.py build/foretrain [build-clang/foretrain ...]
 
 Every run of the catalogue, a sweep as CSV and as a database's rows, a plan, a timeline, an explanation, a picture and a
-report, for 1, 2, 8 and 32 jobs, by each of the programs (of other compilers, say), in a locale with a decimal comma where
-one is installed (German, say: package locales). All are compared with the first program's by one job. Takes minutes."""
+report, for 1, 32 and 8 jobs, the last in a locale with a decimal comma where one is installed (German, say: package
+locales), as by each other program (of another compiler, say). All are compared with the first program's by one job.
+Takes minutes."""
 
 import hashlib
 import os
@@ -68,11 +69,10 @@ def difference(expected, actual):
 def main():
     programs = [pathlib.Path(word).resolve() for word in sys.argv[1:]]
     comma = locale_with_comma()
-    variants = [(programs[0], jobs, "C.UTF-8") for jobs in (1, 2, 8, 32)]
-    variants += [(program, 2, "C.UTF-8") for program in programs[1:]]
-    if comma:
-        variants += [(program, 2, comma) for program in programs]
-    else:
+    other = comma or "C.UTF-8"
+    variants = [(programs[0], 1, "C.UTF-8"), (programs[0], 32, "C.UTF-8"), (programs[0], 8, other)]
+    variants += [(program, 2, other) for program in programs[1:]]
+    if not comma:
         print("no locale with a decimal comma is installed: that is left out")
     first, differ = None, 0
     for program, jobs, locale in variants:
