@@ -30,7 +30,7 @@ void add(std::vector<RawPoint>& points, const std::string& suite, Keys scenario)
 
 void add_gemm(std::vector<RawPoint>& points) {
   for (const char* precision : {"bf16", "fp32"}) {
-    for (const char* m : {"128", "512", "1024", "2048", "4096", "8192"}) {
+    for (const char* m : {"16", "128", "512", "1024", "2048", "4096", "8192"}) {
       for (const char* n : {"256", "1024", "4096", "12288"}) {
         for (const char* k : {"256", "1024", "4096"}) {
           add(points, "gemm", op("matmul", {{"m", m}, {"n", n}, {"k", k}, {"precision", precision}}));
