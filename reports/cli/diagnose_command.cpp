@@ -8,6 +8,8 @@
 #include "model/base/units.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/plan_uncertainty.hpp"
+#include "reports/cli/workers.hpp"
 #include "reports/diagnose/diagnosis.hpp"
 #include "reports/import/training_log.hpp"
 #include "sim/simulate.hpp"
@@ -108,7 +110,7 @@ ExitStatus run(const DiagnoseOptions& options) {
     evidence->communication = traces->communication;
     evidence->bucket = traces->bucket;
   }
-  StepDiagnosis diagnosis = diagnose_step(scenario, reload, *evidence, fidelity);
+  StepDiagnosis diagnosis = diagnose_step(scenario, reload, *evidence, fidelity, tasks_shared_out(default_workers()));
   diagnosis.source = source;
   if (options.json) {
     print(to_json(diagnosis, traces) + "\n");

@@ -249,6 +249,8 @@ PlanReport searched(const PlanOptions& options) {
   Searched space = spaces_of(options, chosen);
   catch_signals();
   PlanReport report;
+  report.exporter = exporter_of(space.spaces.front().example());
+  if (fix_lacking(report.exporter, chosen)) space = spaces_of(options, chosen);
   report.scenario = space.spaces.front().example().name;
   report.goal = options.aim.goal;
   report.file = options.file;
@@ -282,7 +284,6 @@ PlanReport searched(const PlanOptions& options) {
       space = plain_space;
     }
   }
-  report.exporter = exporter_of(space.spaces.front().example());
   keep_plans_of(report.exporter, space.spaces, report.search.best);
   const PlanSearch& search = report.search;
   warn(fmt::format("{} candidates in {:.1f} s, {:.0f} per second", search.counts.plans, seconds,

@@ -14,31 +14,38 @@
 
 namespace foretrain {
 
+bool fix_lacking(const std::string& exporter, PlanDimensions& chosen) {
+  bool fixed = false;
+  const auto writes = std::ranges::find(exporters(), exporter, &Exporter::word);
+  for (std::size_t i = 0; i < plan_dimension_count && writes != exporters().end(); ++i) {
+    const auto dimension = static_cast<PlanDimension>(i);
+    if (!writes->never_has(key_of(dimension))) continue;
+    chosen.set(dimension, false);
+    fixed = true;
+  }
+  return fixed;
+}
+
 void keep_plans_of(const std::string& exporter, const std::vector<PlanSpace>& spaces,
                    std::vector<PlanCandidate>& best) {
-  constexpr std::size_t enough = 10;
   const auto writes = std::ranges::find(exporters(), exporter, &Exporter::word);
   if (writes == exporters().end() || best.empty()) return;
   std::vector<PlanCandidate> kept;
   std::set<std::string> lacking;
-  for (auto plan = best.begin(); plan != best.end(); ++plan) {
-    if (kept.size() == enough) {
-      kept.insert(kept.end(), plan, best.end());
-      break;
-    }
-    const PlanSpace& space = spaces[at_index(plan->space)];
+  for (const PlanCandidate& plan : best) {
+    const PlanSpace& space = spaces[at_index(plan.space)];
+    const std::vector<std::string> chosen = space.overrides(plan.point);
     std::multimap<std::string, std::string> lacks;
     try {
-      lacks = export_scenario(*writes, space.read(plan->point)).lacking;
+      lacks = export_scenario(*writes, space.read(plan.point)).lacking;
     } catch (const ScenarioError&) {
       return;  // a model that its files do not describe
     }
-    const std::vector<std::string> chosen = space.overrides(plan->point);
     std::erase_if(lacks, [&](const auto& one) {
       const auto is_of_key = [&](const std::string& override) { return override.starts_with(one.first + "="); };
       return !one.first.empty() && std::ranges::none_of(chosen, is_of_key);
     });
-    if (lacks.empty()) kept.push_back(*plan);
+    if (lacks.empty()) kept.push_back(plan);
     if (!kept.empty()) continue;
     for (const auto& [key, line] : lacks) lacking.insert(line);
   }

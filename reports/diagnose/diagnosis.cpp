@@ -8,13 +8,17 @@
 #include <exception>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
+#include "model/base/bytestream.hpp"
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/scenario/load/load.hpp"
+#include "model/training/pricing/train_loader.hpp"
 #include "reports/diagnose/step_changes.hpp"
 #include "reports/print/names.hpp"
 #include "sim/simulate.hpp"
@@ -58,17 +62,19 @@ const CauseRow& row_of(const StepCause& cause) {
 
 /// Estimates, scaled by the expected step over the unchanged scenario's.
 struct StepTimes {
-  void set(StepCause& cause, const Result& result) const {
+  [[nodiscard]] CauseTimes with(const Result& result) const {
+    CauseTimes cause;
     const double scale = expected / estimated;
     cause.step = scale * result.time();
     const TrainResult* train = result.train();
-    if (train == nullptr) return;
+    if (train == nullptr) return cause;
     cause.parts = train->breakdown;
     if (train->buckets) cause.bucket = train->buckets->size;
     for (const auto& [name, time] : train->communication) {
       if (name != "waiting for other ranks") cause.communication += scale * time.total;
     }
     for (const BreakdownPart& part : breakdown_parts) cause.parts.*part.time = scale * (cause.parts.*part.time);
+    return cause;
   }
   Seconds expected, estimated;
 };
@@ -89,18 +95,6 @@ std::string filled(std::string_view pattern, const Scenario& scenario) {
   return text;
 }
 
-/// Nothing where the scenario cannot be.
-template <typename Find>
-std::optional<StepCause> if_possible(const Find& find) {
-  try {
-    return find();
-  } catch (const ScenarioError&) {
-  } catch (const UsageError&) {
-  } catch (const ImpossiblePlan&) {
-  }
-  return std::nullopt;
-}
-
 class Causes {
  public:
   Causes(const Scenario& scenario, const Reload& reload, const StepTimes& times, const StepEvidence& measured)
@@ -110,21 +104,42 @@ class Causes {
         expected_(times.expected),
         pause_(measured.pause),
         measured_(measured.step),
-        bucket_(measured.bucket.value_or(Bytes(1e6))) {}
+        bucket_(measured.bucket.value_or(Bytes(1e6))) {
+    for (const ResolvedSetting& one : resolved_values(scenario)) has_.insert(one.key + "=" + one.value);
+  }
 
   /// Nothing where the scenario cannot have the cause, or has it already. `all`: the cause of the row before.
-  [[nodiscard]] std::optional<StepCause> explained_by(const CauseRow& row, const std::optional<StepCause>& all) const {
+  [[nodiscard]] std::optional<CauseTimes> explained_by(const CauseRow& row,
+                                                       const std::optional<CauseTimes>& all) const {
     if (row.form == CauseForm::nics && cards() <= 1) return std::nullopt;
     if (row.form == CauseForm::pause && pause_ <= Seconds(0.0)) return std::nullopt;
     if (row.form == CauseForm::bucket && !(bucket_ < scenario_.plan.sync.bucket)) return std::nullopt;
+    if (row.form == CauseForm::setting &&
+        std::ranges::all_of(overrides_of(row, 1.0), [&](const std::string& one) { return has_.contains(one); })) {
+      return std::nullopt;
+    }
     // One part that is slow makes the step no slower than all of them.
     const double first = row.form == CauseForm::key && all && all->share ? 1.0 / *all->share : measured_ / expected_;
-    std::optional<StepCause> cause =
-        if_possible([&] { return has_share(row) ? at_best_size(row, first) : at_size(row, 1.0); });
-    if (!cause) return cause;
-    cause->remedy = row.remedy;
-    cause->command = filled(row.command, scenario_);
-    cause->look_at = filled(row.look_at, scenario_);
+    try {
+      return has_share(row) ? at_best_size(row, first) : at_size(row, 1.0);
+    } catch (const ScenarioError&) {
+    } catch (const UsageError&) {
+    } catch (const ImpossiblePlan&) {
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] StepCause described(const CauseRow& row, const CauseTimes& times) const {
+    StepCause cause{times, std::string(row.name), std::string(row.remedy)};
+    if (row.form == CauseForm::bucket) cause.size = format_bytes(bucket_);
+    if (times.share) {
+      const std::string left = row.form == CauseForm::nics ? fmt::format("{} of {}", cards_left(*times.share), cards())
+                                                           : fmt::format("{:.0f} %", *times.share * 100.0);
+      cause.size = fmt::format(fmt::runtime(row.size), left);
+    }
+    if (resource_of(row, scenario_).empty()) cause.overrides = overrides_of(row, times.share.value_or(1.0));
+    cause.command = filled(row.command, scenario_);
+    cause.look_at = filled(row.look_at, scenario_);
     return cause;
   }
 
@@ -152,7 +167,7 @@ class Causes {
   [[nodiscard]] std::string slow_loader(double share) const {
     const auto* train = std::get_if<TrainWorkload>(&scenario_.workload);
     if (train == nullptr) throw UsageError("nothing is loaded");
-    const double samples = static_cast<double>(train->global_batch) / replicas_of(scenario_.plan);
+    const double samples = loader_use(scenario_, *train).batch;
     return fmt::format(
         "workload.train.loader={{ workers: 1, per_sample: {:.9g} ms, pinned: true, non_blocking: true, persistent: "
         "true }}",
@@ -164,47 +179,41 @@ class Causes {
     return std::max(1, static_cast<int>(std::lround(share * cards())));
   }
 
-  [[nodiscard]] std::optional<StepCause> at_size(const CauseRow& row, double share) const {
-    const bool of_cards = row.form == CauseForm::nics;
-    if (of_cards) share = static_cast<double>(cards_left(share)) / cards();
+  [[nodiscard]] std::optional<CauseTimes> at_size(const CauseRow& row, double share) const {
+    if (row.form == CauseForm::nics) share = static_cast<double>(cards_left(share)) / cards();
+    if (share == 1.0 && has_share(row)) return std::nullopt;
     const std::tuple key(row.form, row.change, share);
     if (!predicted_.contains(key)) predicted_.emplace(key, predicted(row, share));
-    StepCause cause = predicted_.at(key);
-    if (std::abs(cause.step / expected_ - 1.0) < least_effect) return std::nullopt;
-    cause.name = row.name;
-    if (row.form == CauseForm::bucket) cause.size = format_bytes(bucket_);
-    if (!has_share(row)) return cause;
-    cause.share = share;
-    const std::string left =
-        of_cards ? fmt::format("{} of {}", cards_left(share), cards()) : fmt::format("{:.0f} %", share * 100.0);
-    cause.size = fmt::format(fmt::runtime(row.size), left);
-    return cause;
+    const CauseTimes& cause = predicted_.at(key);
+    return std::abs(cause.step / expected_ - 1.0) < least_effect ? std::nullopt : std::optional(cause);
   }
 
-  [[nodiscard]] StepCause predicted(const CauseRow& row, double share) const {
-    StepCause cause;
+  [[nodiscard]] CauseTimes predicted(const CauseRow& row, double share) const {
     const std::string_view resource = resource_of(row, scenario_);
-    if (resource.empty()) cause.overrides = overrides_of(row, share);
-    const Scenario altered = resource.empty() ? reload_(cause.overrides) : with_speed(scenario_, resource, share);
-    times_.set(cause, predict(altered, Fidelity::estimate, Detail::numbers));
+    const Scenario altered =
+        resource.empty() ? reload_(overrides_of(row, share)) : with_speed(scenario_, resource, share);
+    CauseTimes cause = times_.with(predict(altered, Fidelity::estimate, Detail::numbers));
+    if (has_share(row)) cause.share = share;
     if (row.form == CauseForm::pause) cause.step += cause.pause = pause_;
     return cause;
   }
 
   /// At the size with which the step takes the measured time, else at the nearest. A step is about convex in the
-  /// inverse of a speed: a line through two sizes on one side of that size meets the measured time behind it.
-  [[nodiscard]] std::optional<StepCause> at_best_size(const CauseRow& row, double first) const {
+  /// inverse of a speed: a line through two sizes on one side of that size meets the measured time behind it, one
+  /// through sizes on both sides before it.
+  [[nodiscard]] std::optional<CauseTimes> at_best_size(const CauseRow& row, double first) const {
     struct Size {
       double slower, excess;
     };
     const double slowest = row.form == CauseForm::nics ? cards() : 1.0 / row.smallest;
-    std::optional<StepCause> nearest;
+    constexpr double far = 4.0;  ///< times as slow: there a line says little
+    std::optional<CauseTimes> nearest;
     double least = std::numeric_limits<double>::infinity();
     std::vector<Size> below{{1.0, expected_ / measured_ - 1.0}}, above;  // the last is next to the size
     double next = std::min(first, slowest);
     const int most_tries = row.form == CauseForm::key ? 3 : 8;  // predictions without symmetry take ten times as long
     for (int i = 0; i < most_tries && next > below.back().slower; ++i) {
-      std::optional<StepCause> cause = at_size(row, 1.0 / next);
+      std::optional<CauseTimes> cause = at_size(row, 1.0 / next);
       const double excess = (cause ? cause->step : expected_) / measured_ - 1.0;
       if (std::abs(excess) < least) nearest = std::move(cause);
       least = std::min(least, std::abs(excess));
@@ -216,12 +225,17 @@ class Causes {
       const Size& low = below.back();
       const bool rises = low.excess > below.front().excess;
       const double most = above.empty() ? slowest : above.back().slower;
-      next = above.size() > 1 ? meets(above.end()[-2], above.back())
-             : rises          ? meets(below.end()[-2], low)
-             : above.empty()  ? slowest
-                              : std::sqrt(low.slower * most);
-      if (!(next > low.slower && (above.empty() || next < most)))
-        next = above.empty() ? slowest : meets(low, above.back());
+      const double behind = above.size() > 1 ? meets(above.end()[-2], above.back())
+                            : rises          ? meets(below.end()[-2], low)
+                                             : most;
+      if (above.empty()) {
+        next = rises ? std::min(behind, far * low.slower) : slowest;
+      } else {
+        const double ahead = meets(low, above.back());
+        next = behind < most             ? std::sqrt(ahead * std::max(ahead, behind))
+               : most > far * low.slower ? std::sqrt(low.slower * most)
+                                         : ahead;
+      }
       next = std::min(next, most);
     }
     return nearest;
@@ -232,8 +246,42 @@ class Causes {
   const StepTimes& times_;
   Seconds expected_, pause_, measured_;
   Bytes bucket_;
-  mutable std::map<std::tuple<CauseForm, std::string_view, double>, StepCause> predicted_;
+  std::set<std::string> has_;  ///< overrides that change nothing
+  mutable std::map<std::tuple<CauseForm, std::string_view, double>, CauseTimes> predicted_;
 };
+
+/// Those that slow the step. A row that shares predictions with the one before, or begins at its size, is of its task.
+std::vector<StepCause> causes_of(const Causes& causes, Seconds expected, const RunTasks& run_tasks) {
+  std::vector<std::size_t> first{0};
+  for (std::size_t row = 1; row < std::size(cause_rows); ++row) {
+    const CauseRow &own = cause_rows[row], &before = cause_rows[row - 1];
+    const bool same = own.form == CauseForm::resource && own.change == before.change;
+    if (!same && own.form != CauseForm::key) first.push_back(row);
+  }
+  first.push_back(std::size(cause_rows));
+  struct Found {
+    std::size_t row;
+    CauseTimes times;
+  };
+  const std::vector<std::string> answers = run_tasks(first.size() - 1, [&](std::size_t task) {
+    std::vector<Found> found;
+    std::optional<CauseTimes> cause;
+    for (std::size_t row = first[task]; row < first[task + 1]; ++row) {
+      cause = causes.explained_by(cause_rows[row], cause);
+      if (cause && cause->step > expected) found.push_back({row, *cause});
+    }
+    Bytestream bytes;
+    bytes.put(found);
+    return std::move(bytes).text();
+  });
+  std::vector<StepCause> all;
+  for (const std::string& answer : answers) {
+    for (const Found& one : Bytestream(answer).take<Found>()) {
+      all.push_back(causes.described(cause_rows[one.row], one.times));
+    }
+  }
+  return all;
+}
 
 double bell(double deviations) { return std::exp(-0.5 * deviations * deviations); }
 
@@ -324,7 +372,7 @@ Scenario steady_of(Scenario scenario) {
 }  // namespace
 
 StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload_whole, const StepEvidence& measured,
-                            Fidelity fidelity) {
+                            Fidelity fidelity, const RunTasks& run_tasks) {
   const Result expected = predict(scenario, fidelity, Detail::numbers);
   StepDiagnosis diagnosis{.scenario = scenario.name,
                           .measured = measured.step,
@@ -335,15 +383,9 @@ StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload_whole
   const Reload reload = [&](const std::vector<std::string>& overrides) { return steady_of(reload_whole(overrides)); };
   const Result result = predict(steady, Fidelity::estimate, Detail::numbers);
   const StepTimes times{diagnosis.expected, result.time()};
-  StepCause none{.name = "none"};
-  times.set(none, result);
+  const StepCause none{times.with(result), "none"};
   if (measured.step > diagnosis.expected) {
-    const Causes causes(steady, reload, times, measured);
-    std::optional<StepCause> cause;
-    for (const CauseRow& row : cause_rows) {
-      cause = causes.explained_by(row, cause);
-      if (cause && cause->step > diagnosis.expected) diagnosis.causes.push_back(*cause);
-    }
+    diagnosis.causes = causes_of({steady, reload, times, measured}, diagnosis.expected, run_tasks);
   }
   weigh(diagnosis, measured, none);
   if (measured.step >= diagnosis.low) {

@@ -6,24 +6,29 @@
 #include <string_view>
 #include <vector>
 
+#include "model/planning/plan_search.hpp"
 #include "model/result.hpp"
 #include "reports/diagnose/trace_diagnosis.hpp"
 #include "reports/explain/what_if.hpp"
 
 namespace foretrain {
 
+/// A step with a cause, predicted.
+struct CauseTimes {
+  std::optional<double> share = {};        ///< the severity: remaining share of a speed, bandwidth or NICs
+  Seconds step = {};                       ///< with pauses
+  Breakdown parts = {};                    ///< without pauses; of trainings
+  Seconds pause = {}, communication = {};  ///< as in StepEvidence
+  Bytes bucket = Bytes::infinity();
+};
+
 /// A cause at the size that explains the measured step best.
-struct StepCause {
+struct StepCause : CauseTimes {
   std::string name = {}, remedy = {};       ///< "one slow GPU", "replacement of the slow GPU"
   std::string size = {};                    ///< "71 % speed"; a setting has none
-  std::optional<double> share = {};         ///< the severity: remaining share of a speed, bandwidth or NICs
   std::vector<std::string> overrides = {};  ///< as for --set, where the cause can be stated so
-  Seconds step = {};                        ///< predicted with the cause
-  Breakdown parts = {};                     ///< of that step without pauses; of trainings
-  Seconds pause = {}, communication = {};   ///< as in StepEvidence
-  Bytes bucket = Bytes::infinity();
-  double explained = 0.0;   ///< share of the difference between measured and expected
-  double likelihood = 0.0;  ///< of all causes, and of none
+  double explained = 0.0;                   ///< share of the difference between measured and expected
+  double likelihood = 0.0;                  ///< of all causes, and of none
   std::string command = {}, look_at = {};
 };
 
@@ -64,7 +69,7 @@ struct StepDiagnosis {
 /// step's parts take, each part is compared. Steps that vary speak for the loader and others' traffic. Throws as
 /// predict does for the scenario itself.
 StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, const StepEvidence& measured,
-                            Fidelity fidelity);
+                            Fidelity fidelity, const RunTasks& run_tasks = run_tasks_here);
 
 /// At most 40 lines, ending in a line end; traces add a section.
 std::string to_text(const StepDiagnosis& diagnosis, const std::optional<TraceDiagnosis>& traces = std::nullopt);

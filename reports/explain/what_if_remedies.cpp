@@ -83,7 +83,8 @@ void add_plan(const Scenario& scenario, Remedies& list) {
   list.add(plan.tensor > 1 && !plan.sequence_parallel, "sequence parallelism", {"plan.sequence_parallel=true"});
   list.add(plan.tensor > 1 && plan.sequence_parallel && !plan.tensor_overlap,
            "overlap of tensor-parallel collectives with GEMMs", {"plan.tensor_overlap=true"});
-  list.add(plan.pipeline > 1 && plan.data > 1 && !scenario.where.contains("plan.order"),
+  const bool neighbours = plan.tensor * plan.context * plan.expert < scenario.cluster.gpus_per_node;
+  list.add(neighbours && plan.pipeline > 1 && plan.data > 1 && !scenario.where.contains("plan.order"),
            "pipeline stages on neighbouring GPUs", {"plan.order=tensor-context-expert-pipeline-data"});
   const bool shards = replicas_of(plan) > 1 && plan.sync.algorithm != SyncAlgorithm::parameter_server;
   for (int stage = 1; stage <= 3; ++stage) {

@@ -126,7 +126,14 @@ void compare(const Exporter& exporter, const Outgoing& out, const Scenario& agai
     const bool is_said = !out.leaves_out(key) && found != there.end() && is_same(value, found->second);
     if (!is_said) add_unsaid(exporter, key, value, file);
   }
-  if (again.trainer != out.scenario().trainer) file.framework = again.trainer;
+  if (again.trainer != out.scenario().trainer) {
+    file.framework = again.trainer;
+    // Hugging Face's trainer shards by FSDP or DeepSpeed.
+    const bool is_own = exporter_of(out.scenario()) == exporter.word && out.scenario().trainer != "huggingface";
+    const auto zero = stated.find("plan.zero");
+    if (is_own && zero != stated.end())
+      file.lacking.emplace(zero->first, fmt::format("{}: {}", zero->first, zero->second));
+  }
   for (const ResolvedSetting& setting : resolved_values(out.scenario())) {
     const auto found = there.find(setting.key);
     if (setting.key == "plan.framework" || stated.contains(setting.key) || found == there.end() ||
@@ -149,6 +156,11 @@ bool Exporter::lacking(std::string_view key) const {
   return std::ranges::any_of(split(lacks, ' '), [key](std::string_view one) {
     return key == one || (one.back() == '.' && key.starts_with(one));
   });
+}
+
+bool Exporter::never_has(std::string_view key) const {
+  const std::vector<std::string> named = split(lacks, ' ');
+  return std::ranges::find(named, key) != named.end() && !has_words_for(*this, key);
 }
 
 std::string exporter_of(const Scenario& scenario) {

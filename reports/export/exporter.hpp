@@ -21,6 +21,8 @@ struct Exporter {
   std::string_view lacks;  ///< see exporters.def
   /// Whether it cannot have the key where its file does not say it.
   [[nodiscard]] bool lacking(std::string_view key) const;
+  /// Whether it lacks the key by name, and no file says it.
+  [[nodiscard]] bool never_has(std::string_view key) const;
 };
 
 /// In the order of exporters.def.

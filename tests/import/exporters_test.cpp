@@ -214,6 +214,18 @@ plan: { data: 4, tensor: 2, pipeline: 2, zero: 1, interleave: 1 }
   CHECK(lacked("accelerate") == std::vector<std::string>{"plan.pipeline", "plan.tensor"});
 }
 
+TEST_CASE("no file of Accelerate has expert parallelism, and ZeRO is not DDP's") {
+  CHECK(exporter_named("accelerate").never_has("plan.expert"));
+  CHECK_FALSE(exporter_named("accelerate").never_has("plan.tensor"));  // parallelism_config_tp_size
+  CHECK_FALSE(exporter_named("megatron").never_has("plan.expert"));
+  for (const char* framework : {"ddp", "fsdp"}) {
+    const Scenario scenario =
+        load_scenario("gpt2-xl-dgx-a100", {fmt::format("plan.framework={}", framework), "plan.zero=3"});
+    CHECK(export_scenario(exporter_named("accelerate"), scenario).lacking.contains("plan.zero") ==
+          (framework[0] == 'd'));
+  }
+}
+
 TEST_CASE("files hold what their trainers ask for, and name plans that these refuse") {
   const auto exported = [&](std::string_view word, const std::string& plan, const char* model = "llama3-8b") {
     const std::string text = fmt::format(R"(name: asked
