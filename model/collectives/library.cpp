@@ -80,6 +80,7 @@ Library::Library(const CollectiveCall& call, const Topology& topology, const Cal
   if (compute_capability_ >= blackwell && !version().none()) {
     constants_.nvls_efficiency *= blackwell_channels() / switch_channels / 2.0;
   }
+  constants_.nvls_us *= hopper_share();  // by Simple's steps
   const std::vector<GroupLayout::NodePart>& nodes = slowest_->nodes;
   for (std::size_t k = 0; nodes.size() > 1 && k < nodes.size(); ++k) {
     hops_.push_back(topology.latency(nodes[k].ranks.front(), nodes[(k + 1) % nodes.size()].ranks.front()));
