@@ -46,8 +46,8 @@ class FaultCheck {
     for (LinkId link = 0; link < fabric->links(); ++link) {
       if (carries(fabric->bandwidth(link))) continue;  // on others of its cables
       // Links are all cables between two places, and routing is minimal: no traffic goes round.
-      return about("link", fmt::format("without {} the fabric falls into islands: there is no other way", fault.link),
-                   "the bandwidth that is left, for example 50 %");
+      return about("link", fmt::format("without {} no other path is left", fault.link),
+                   "the remaining bandwidth, for example 50 %");
     }
     return std::nullopt;
   }
@@ -75,7 +75,7 @@ class FaultCheck {
       names.push_back(link.name);
       const bool only_way = link.kind == LinkKind::memory || link.name == "node>fabric" || link.name == "fabric>node";
       if (fault.failed && only_way && fault.concerns(link.name)) {
-        return about("link", fmt::format("there is no way round {}", link.name), "the bandwidth that is left");
+        return about("link", fmt::format("there is no way round {}", link.name), "the remaining bandwidth");
       }
     }
     return require_known(fault, names, node.name);
@@ -106,8 +106,8 @@ class FaultCheck {
         if (cluster_.nodes == 1) continue;
         for (int endpoint = 0; endpoint < routes.endpoints(); ++endpoint) {
           if (!routes.cards[at_index(endpoint)].empty()) continue;
-          return about("", fmt::format("no card is left to node {}: it is an island", node),
-                       "a card that works, or a cluster without that node");
+          return about("", fmt::format("node {} has no working NIC", node),
+                       "a working NIC, or a cluster without that node");
         }
       } catch (const ImpossiblePlan& error) {
         return about("", error.what(), "links by which every GPU and CPU still reaches all others");

@@ -3,10 +3,17 @@
 namespace foretrain {
 
 std::string_view name(MemoryPart part) {
-  static constexpr std::array<std::string_view, memory_part_count> names = {
-      "weights",     "gradients",       "optimizer states", "activations",   "recomputed activations",
-      "temporaries", "logits and loss", "gathered weights", "communication", "CUDA context, NCCL",
-      "allocator"};
+  static constexpr std::array<std::string_view, memory_part_count> names = {"weights",
+                                                                            "gradients",
+                                                                            "optimizer states",
+                                                                            "activations",
+                                                                            "recomputed activations",
+                                                                            "temporaries",
+                                                                            "logits and loss",
+                                                                            "gathered weights",
+                                                                            "communication",
+                                                                            "CUDA context, NCCL",
+                                                                            "reserved, unallocated"};
   return names.at(static_cast<std::size_t>(part));
 }
 

@@ -88,7 +88,7 @@ void use_current_names(YamlNode* mapping) {
     std::string current = keys::current_name(entry.key);
     if (current == entry.key) continue;
     if (mapping->find(current) != nullptr) {
-      throw ScenarioError(entry.value.where, entry.key, current + " says it already", "one of them");
+      throw ScenarioError(entry.value.where, entry.key, current + " states it already", "one of them");
     }
     entry.key = std::move(current);
   }
@@ -106,7 +106,7 @@ void use_our_names(YamlNode& document) {
       const std::string& file = theirs->value.where.file;
       if (file == ours->value.where.file) {
         twice.emplace(theirs->value.where, join_path(name.mapping, name.theirs),
-                      join_path(name.mapping, name.ours) + " says it already", "one of them");
+                      join_path(name.mapping, name.ours) + " states it already", "one of them");
       }
       const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
       std::erase_if(keys->entries, [&](const YamlEntry& entry) { return entry.key == earlier; });

@@ -91,7 +91,7 @@ void MappingReader::require_companion(const keys::Key& key, const Field& value) 
   const auto stated = field_.find(name);
   if (other->words.empty()) {
     const bool there = stated ? !stated->is_scalar() || other->suits(stated->text()) : false;
-    value.fail_if(!there, "this means nothing without {0}", "{0} beside it, or leave the key out", name);
+    value.fail_if(!there, "no effect without {0}", "add {0}, or leave the key out", name);
   } else {
     const std::string own = !stated ? keys::usual_value(*other->key) : stated->is_scalar() ? stated->text() : "";
     // The value's own reader refuses unknown words.
@@ -100,7 +100,7 @@ void MappingReader::require_companion(const keys::Key& key, const Field& value) 
     };
     const bool known = std::ranges::any_of(other->key->value.forms(), allows);
     const std::string words = or_list(other->words);
-    value.fail_if(known && !own.empty() && !other->suits(own), "this means nothing with {0}: {1}",
+    value.fail_if(known && !own.empty() && !other->suits(own), "no effect with {0}: {1}",
                   "{0}: {2}, or leave the key out", name, own, words);
   }
 }

@@ -39,7 +39,8 @@ std::optional<std::filesystem::path> find_gpu_program() {
 GpuPresence probe_gpu() {
   const auto program = find_gpu_program();
   if (!program) {
-    return {false, fmt::format("{} is not beside this program: it was built without a CUDA toolkit", program_name)};
+    return {false,
+            fmt::format("{} is not in this program's folder: it was built without a CUDA toolkit", program_name)};
   }
   try {
     const FilterResult result = run_filter({program->string(), "probe"}, "");

@@ -9,6 +9,7 @@
 #include "reports/diagnose/diagnosis.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/goodput_report.hpp"
+#include "reports/result/largest_change.hpp"
 
 namespace foretrain {
 
@@ -42,7 +43,9 @@ std::string causes_text(const StepDiagnosis& d, std::size_t shown) {
   }
   const char* none = d.explained ? "none: the prediction is off" : "none: no single cause explains it";
   table.add_row({"", none, "", format_seconds(d.expected), "", whole_percent(d.none)});
-  return table.text(page_indent);
+  const std::string difference = signed_seconds(d.measured - d.expected);
+  return table.text(page_indent) +
+         paragraph(fmt::format("explains: share of the {}; the rest would be an error of the prediction", difference));
 }
 
 std::string commands_text(const StepDiagnosis& d, std::size_t shown) {

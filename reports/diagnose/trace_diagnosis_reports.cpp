@@ -12,16 +12,13 @@
 #include "reports/print/names.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/largest_change.hpp"
 
 namespace foretrain {
 
 namespace {
 
 std::string count_text(double count) { return count > 0.0 ? fmt::format("{:.4g}", count) : ""; }
-
-std::string difference_text(Seconds difference) {
-  return (difference < Seconds(0.0) ? "-" : "+") + format_seconds(Seconds(std::abs(difference.value())));
-}
 
 /// The kind of a row's difference.
 std::string_view word_of(const TraceRow& row) {
@@ -36,7 +33,7 @@ std::string rows_text(const TraceDiagnosis& d) {
   TextTable table("lrrrlrr", {"category", "expected", "measured", "difference", "", "kernels", "expected"});
   for (const TraceRow& row : d.rows) {
     table.add_row({row.name, format_seconds(row.expected), format_seconds(row.measured),
-                   difference_text(row.difference()), std::string(word_of(row)), count_text(row.measured_count),
+                   signed_seconds(row.difference()), std::string(word_of(row)), count_text(row.measured_count),
                    count_text(row.expected_count)});
   }
   return table.text(page_indent);

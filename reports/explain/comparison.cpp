@@ -13,6 +13,8 @@
 #include "reports/print/table.hpp"
 #include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
+#include "reports/result/settings_report.hpp"
+#include "reports/result/text.hpp"
 
 namespace foretrain {
 
@@ -25,13 +27,20 @@ std::string capitalised(std::string_view word) {
   return text;
 }
 
+/// Empty cells of a row become `word`.
+void fill_gaps(std::vector<std::string>& row, const std::string& word) {
+  std::ranges::replace(row.begin() + 1, row.end(), std::string(), word);
+}
+
 /// One row per quantity that any result has.
 void add_lines(const std::vector<Result>& results, TextTable& table) {
   const auto add = [&](std::string_view name, const auto& cell) {
     std::vector<std::string> row = {capitalised(name)};
     for (const Result& result : results) row.push_back(cell(result));
-    const bool empty = std::ranges::all_of(row.begin() + 1, row.end(), [](const auto& text) { return text.empty(); });
-    if (!empty) table.add_row(std::move(row));
+    const auto says_nothing = [](const std::string& text) { return text.empty() || text == "0 s"; };
+    if (std::ranges::all_of(row.begin() + 1, row.end(), says_nothing)) return;
+    fill_gaps(row, "-");
+    table.add_row(std::move(row));
   };
   const auto of_training = [&](std::string_view name, const auto& cell) {
     add(name, [&](const Result& r) { return r.train() ? std::string(cell(*r.train())) : std::string(); });
@@ -84,22 +93,13 @@ std::string causes(const TrainResult& train, const TrainResult& reference) {
   return text.empty() ? text : fmt::format(". Time per sample {} ({} percentage points)", signed_percent(change), text);
 }
 
-/// Name of a setting's row: lines whose settings are clear by themselves are left out.
-std::string row_name(const Setting& setting) {
-  static constexpr std::array clear = {"Batch", "Plan", "Training"};
-  if (setting.name.empty() || std::ranges::find(clear, setting.line) == clear.end()) {
-    return setting.line + (setting.name.empty() ? "" : " " + setting.name);
-  }
-  return setting.name;
-}
-
 /// One row per setting that differs.
 std::vector<std::vector<std::string>> different_settings(const std::vector<Result>& results) {
   std::vector<std::string> names;  // in the order in which they come
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 0; i < results.size(); ++i) {
     for (const Setting& s : results[i].settings) {
-      const std::string name = row_name(s);
+      const std::string name = label_of(s);
       std::vector<std::string>& of_name = values.try_emplace(name, results.size()).first->second;
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
       of_name[i] += (of_name[i].empty() ? "" : ", ") + s.value;
@@ -110,6 +110,8 @@ std::vector<std::vector<std::string>> different_settings(const std::vector<Resul
     std::vector<std::string> row = values.at(name);
     if (std::ranges::adjacent_find(row, std::ranges::not_equal_to{}) == row.end()) continue;
     row.insert(row.begin(), capitalised(name));
+    const bool counts = std::ranges::any_of(row.begin() + 1, row.end(), is_whole_number);
+    fill_gaps(row, counts ? "1" : "-");
     rows.push_back(std::move(row));
   }
   return rows;
@@ -139,7 +141,7 @@ std::string comparison_text(const std::vector<Result>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) header.push_back(fmt::format("[{}]", i + 1));
   std::string text;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    text += fmt::format("  [{}] {}  [{}]\n", i + 1, results[i].scenario, name(results[i].fidelity));
+    text += title_of(results[i], fmt::format("  [{}] ", i + 1)) + "\n";
   }
   TextTable table("l" + std::string(results.size(), 'r'), header);
   std::vector<std::vector<std::string>> different = different_settings(results);

@@ -10,6 +10,8 @@
 #include "reports/explain/explanation.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/goodput_report.hpp"
+#include "reports/result/largest_change.hpp"
+#include "reports/result/text.hpp"
 
 namespace foretrain {
 
@@ -19,8 +21,30 @@ constexpr double least_change = 0.005;  ///< of the time or the throughput; smal
 
 std::string sets_of(const WhatIf& remedy) {
   std::string text;
-  for (const std::string& override : remedy.overrides) text += (text.empty() ? "" : " --set ") + shell_word(override);
+  for (const std::string& override : remedy.overrides)
+    text += (text.empty() ? "" : " ") + ("--set " + shell_word(override));
   return text;
+}
+
+/// Of changes that leave the work of kernels as it is: collectives that run beside them slow them.
+std::string overlap_note(const WhatIf& remedy, const LargestChange& most) {
+  const auto synchronises = [](const std::string& set) {
+    return set.starts_with("plan.sync") || set.starts_with("plan.zero");
+  };
+  if (most.part != &Breakdown::compute || remedy.overrides.empty() ||
+      !std::ranges::all_of(remedy.overrides, synchronises))
+    return "";
+  return most.time < Seconds(0.0) ? " (collectives slow it less)" : " (collectives slow it more)";
+}
+
+/// "ZeRO-1: exposed communication -164 ms": the change, and the part of the step that it changes most.
+std::string change_text(const Explanation& e, const WhatIf& remedy) {
+  const TrainResult *now = remedy.result->train(), *before = e.unchanged().train();
+  if (now == nullptr || before == nullptr) return remedy.name;
+  const LargestChange most = largest_change(*now, *before);
+  const double steps = before->samples_per_second * before->step_time / (now->samples_per_second * now->step_time);
+  return fmt::format("{}: {} {}{}{}", remedy.name, most.name, signed_seconds(most.time), overlap_note(remedy, most),
+                     std::abs(steps - 1.0) < 1e-3 ? "" : " for the same samples");
 }
 
 std::string diagnosis_text(const Explanation& e) {
@@ -99,31 +123,32 @@ std::string sensitivity_text(const Explanation& e) {
 }
 
 std::string remedies_text(const Explanation& e) {
-  TextTable table("lrrl", {"change", e.result.train() ? "throughput" : "speed-up",
-                           e.result.train() ? "step time" : "time", "--set"});
-  std::string same, worse, impossible;
-  const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
-  bool helps = false;
+  const bool trains = e.result.train() != nullptr;
+  const std::vector<std::string> header = {trains ? "samples/s" : "speed-up", "time",
+                                           trains ? "change: part of the step that changes most" : "change"};
+  TextTable better("rrl", header), worse("rrl", header);
+  std::string same, impossible;
+  bool helps = false, hurts = false;
   for (const WhatIf& r : e.remedies) {
     if (!r.result) {
-      impossible += fmt::format("    {}\n", wrap(r.name + ": " + r.why_not, page_width() - 6, 6));
-    } else if (r.speedup < 1.0 - least_change) {
-      add(worse, fmt::format("{} ({})", r.name, signed_percent(r.speedup - 1.0)));
-    } else if (r.speedup < 1.0 + least_change) {
-      add(same, r.name);
+      impossible += fmt::format("  {}\n", wrap(r.name + ": " + r.why_not, page_width() - 4, 4));
+    } else if (std::abs(r.speedup - 1.0) < least_change) {
+      same += (same.empty() ? "" : ", ") + r.name;
     } else {
-      const bool fits = !r.result->train() || r.result->train()->memory.fits();
-      table.add_row({r.name, signed_percent(r.speedup - 1.0), format_seconds(r.result->time()) + (fits ? "" : " (OOM)"),
-                     sets_of(r)});
-      helps = true;
+      const bool fits = !r.result->train() || r.result->train()->memory.fits(), faster = r.speedup > 1.0;
+      TextTable& table = faster ? better : worse;
+      table.add_row({signed_percent(r.speedup - 1.0), format_seconds(r.result->time()) + (fits ? "" : " (OOM)"),
+                     change_text(e, r)});
+      if (faster) table.add_row({"", "", sets_of(r)});
+      (faster ? helps : hurts) = true;
     }
   }
   if (e.remedies.empty()) return "";
-  std::string text = fmt::format("\nSingle changes, {} first\n", e.result.train() ? "highest throughput" : "fastest") +
-                     (helps ? table.text(2) : std::string("  none of those tried is faster\n"));
+  std::string text = fmt::format("\nSingle changes, {} first\n", trains ? "highest throughput" : "fastest") +
+                     (helps ? better.text(2) : std::string("  none of those tried is faster\n"));
   if (!same.empty()) text += listed(fmt::format("No effect (below {:.2g} %)", 100.0 * least_change), same);
-  if (!worse.empty()) text += listed("Slower", worse);
-  return impossible.empty() ? text : text + "  Infeasible:\n" + impossible;
+  if (hurts) text += "\nSlower changes\n" + worse.text(2);
+  return impossible.empty() ? text : text + "\nInfeasible changes\n" + impossible;
 }
 
 /// Parameter servers against ring all-reduce, where both were predicted.
@@ -148,8 +173,9 @@ std::string servers_text(const Explanation& e) {
                                              : "summation on the servers";
   const bool faster = servers->samples_per_second > ring->samples_per_second;
   const std::string text = fmt::format(
-      "{} parameter server{} {} than {}: {} samples/s against {}. Lower bounds: compute {}, busiest server link {}, "
-      "summation {}. The bottleneck is {}. Without servers, {} of communication is exposed.",
+      "{} parameter server{} {} than {}: {} samples/s against {}. Lower bounds: compute {} without overlap, busiest "
+      "server "
+      "link {}, summation {}. The bottleneck is {}. Without servers, {} of communication is exposed.",
       of.servers, of.servers == 1 ? " is" : "s are", faster ? "faster" : "slower",
       ring == e.unchanged().train() ? "this scenario" : "ring all-reduce", format_count(servers->samples_per_second),
       format_count(ring->samples_per_second), format_seconds(of.compute_bound), format_seconds(of.link_bound),
@@ -160,13 +186,12 @@ std::string servers_text(const Explanation& e) {
 }  // namespace
 
 std::string to_text(const Explanation& e) {
-  std::string head =
-      fmt::format("{}  [{}]: {}", e.result.scenario, name(e.result.fidelity), format_seconds(e.result.time()));
-  if (e.result.train()) head += fmt::format(", {} samples/s", format_count(e.result.train()->samples_per_second));
+  std::string time = format_seconds(e.result.time());
+  if (e.result.train()) time += fmt::format(" · {} samples/s", format_count(e.result.train()->samples_per_second));
   const std::string failures = e.result.train() ? goodput_section(*e.result.train()) : "";
-  if (display_width(head) > static_cast<std::size_t>(page_width())) head = wrap(head, page_width(), 2);
-  return head + "\n" + diagnosis_text(e) + path_text(e) + what_ifs_text(e) + spread_text(e) + sensitivity_text(e) +
-         remedies_text(e) + servers_text(e) + failures;
+  return title_of(e.result) + "\n\n" + labelled(e.result.train() ? "Step time" : "Time", time) + diagnosis_text(e) +
+         path_text(e) + what_ifs_text(e) + spread_text(e) + sensitivity_text(e) + remedies_text(e) + servers_text(e) +
+         failures;
 }
 
 std::string to_json(const Explanation& e) {

@@ -11,6 +11,7 @@
 #include "model/scenario/load/checks.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/text.hpp"
 
 namespace foretrain {
 
@@ -144,9 +145,7 @@ std::string to_text(const Result& whole, const std::vector<WhatIf>& losses) {
                        (loss.result->train()->memory.fits() ? "" : ", does not fit"),
                    format_count(rate_of(*loss.result)), signed_percent(rate_of(*loss.result) / rate_of(whole) - 1.0)});
   }
-  std::string text =
-      fmt::format("{}  [{}]: cost of a failed part until its repair\n", whole.scenario, name(whole.fidelity)) +
-      table.text(2);
+  std::string text = title_of(whole, "", ": cost of a failed part until its repair") + "\n" + table.text(2);
   if (any_restarts) text += paragraph(restart_text(whole));
   if (!impossible.empty()) text += "  Training stops without:\n" + impossible;
   return text;

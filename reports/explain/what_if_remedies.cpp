@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "model/base/error.hpp"
+#include "model/base/format.hpp"
 #include "model/base/words.hpp"
 #include "reports/explain/what_if.hpp"
 #include "reports/print/names.hpp"
@@ -107,8 +108,10 @@ void add_hardware(const Scenario& scenario, Remedies& list) {
   const bool several = scenario.cluster.nodes > 1 && scenario.cluster.groups.empty();
   list.add(several && network.oversubscription > 1.0, "no network oversubscription",
            {"cluster.network.oversubscription=1"});
-  const bool pcie_limits = network.nic_bandwidth * 2.0 > slot_of(scenario.cluster.node);
-  list.add(several, pcie_limits ? "2x network bandwidth (then limited by PCIe)" : "2x network bandwidth",
+  const BytesPerSecond twice = network.nic_bandwidth * 2.0, slot = slot_of(scenario.cluster.node);
+  list.add(several,
+           twice > slot ? fmt::format("2x network bandwidth (PCIe limit {})", format_bandwidth(slot))
+                        : "2x network bandwidth",
            {fmt::format("cluster.network.nic_bandwidth={} Gbit/s", network.nic_bandwidth.value() * 16e-9)});
 }
 

@@ -314,8 +314,9 @@ std::optional<std::string> key_help(std::string_view key) {
   };
   const auto whole = select(placed_keys(Repeats::told), [&](const Place& other) { return other.path == path; });
   if (!whole.empty() && path.find('.') != std::string::npos) return pages_of(whole);
-  const auto last = select(placed_keys(Repeats::left_out),
-                           [&](const Place& other) { return other.path == path || last_word(other.path) == path; });
+  const auto last = select(placed_keys(Repeats::left_out), [&](const Place& other) {
+    return other.path == path || last_word(other.path) == path || other.path.ends_with("." + path);
+  });
   if (!last.empty()) return pages_of(last);
   for (const keys::AcceptedName& name : keys::accepted_names()) {
     if (path == join_path(name.mapping, name.theirs)) return key_help(join_path(name.mapping, name.ours));

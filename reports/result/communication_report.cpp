@@ -16,17 +16,6 @@ namespace foretrain {
 
 namespace {
 
-/// "gradient comm/compute 0.45 (textbook formula 0.31)".
-std::string ratio_text(const CommunicationRatio& ratio, bool verbose) {
-  std::string text =
-      fmt::format("gradient comm/compute {:.3g} (textbook formula {:.3g})", ratio.simulated, ratio.formula);
-  if (verbose) {
-    text += fmt::format(". Textbook formula: {}; it leaves out {}", communication_ratio_formula,
-                        communication_ratio_leaves_out);
-  }
-  return text;
-}
-
 /// "tensor-parallel all-gather": results keep the short names of before.
 std::string operation_of(const std::string& collective) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> operations = {
@@ -37,10 +26,20 @@ std::string operation_of(const std::string& collective) {
   return collective;
 }
 
-/// "bucket 160 MB (megatron)".
-std::string bucket_text(const TrainResult::Buckets& buckets) {
-  return fmt::format("bucket {} ({})", is_finite(buckets.size) ? format_bytes(buckets.size) : "unlimited",
-                     buckets.rule);
+/// "gradients: communication/compute 0.45 (0.31 at peak rates), bucket 160 MB".
+std::string gradients_text(const TrainResult& train, bool verbose) {
+  std::string text, formula;
+  if (const auto& ratio = train.communication_to_compute; ratio && ratio->simulated > 0.0) {
+    text = fmt::format("communication/compute {:.3g} ({:.3g} at peak rates)", ratio->simulated, ratio->formula);
+    formula =
+        fmt::format(". At peak rates: {}, without {}", communication_ratio_formula, communication_ratio_leaves_out);
+  }
+  if (const auto& buckets = train.buckets) {
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ",
+                        is_finite(buckets->size) ? "bucket " + format_bytes(buckets->size) : "one bucket",
+                        verbose ? fmt::format(" ({})", buckets->rule) : "");
+  }
+  return text.empty() ? "" : paragraph("gradients: " + text + (verbose ? formula : ""));
 }
 
 }  // namespace
@@ -57,34 +56,32 @@ std::string communication_section(const TrainResult& train, bool verbose) {
     if (verbose) row.insert(row.begin() + 2, hidden);
     table.add_row(std::move(row));
   };
-  std::vector<std::string> header = {"", "total", "exposed", "sent per GPU", chosen ? "algorithm" : ""};
+  std::vector<std::string> header = {"Communication", "total", "exposed", "sent per GPU", chosen ? "algorithm" : ""};
   if (verbose) header.insert(header.begin() + 2, "hidden");
   table.add_row(std::move(header));
   for (const auto& [collective, time] : train.communication) {
+    if (!verbose && std::max(time.total, time.exposed) < least_share * train.step_time) continue;
     const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
-    add(collective, time.total, format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)),
+    add("  " + collective, time.total, format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)),
         format_seconds(time.exposed), time.sent, time.algorithm);
     if (!verbose || collective != inside_layers || train.inside_layers.size() < 2) continue;
     for (const auto& [name, traffic] : train.inside_layers)
-      add("  " + operation_of(name), traffic.alone, "", "", traffic.sent, "");
+      add("    " + operation_of(name), traffic.alone, "", "", traffic.sent, "");
   }
-  std::string notes = train.buckets ? bucket_text(*train.buckets) : "";
-  if (train.communication_to_compute && train.communication_to_compute->simulated > 0.0) {
-    notes += (notes.empty() ? "" : " · ") + ratio_text(*train.communication_to_compute, verbose);
-  }
-  return "\nCommunication\n" + table.text(page_indent) + (notes.empty() ? "" : paragraph(notes));
+  return "\n" + table.text(0) + gradients_text(train, verbose);
 }
 
-std::string server_section(const TrainResult& train) {
+std::string server_section(const TrainResult& train, bool verbose) {
   if (!train.parameter_server) return "";
   const ParameterServerResult& p = *train.parameter_server;
   TextTable table("ll");
-  table.add_row({"imbalance", fmt::format("largest shard {:.2f} x the mean", p.imbalance)});
+  if (verbose || p.imbalance > 1.005)
+    table.add_row({"imbalance", fmt::format("largest shard {:.2f} x the mean", p.imbalance)});
   table.add_row({"utilisation", fmt::format("busiest link {} · busiest server CPU {}",
                                             format_percent(p.link_utilisation), format_percent(p.cpu_utilisation))});
   table.add_row({"lower bounds", fmt::format("compute {} · link {} · server {}", format_seconds(p.compute_bound),
                                              format_seconds(p.link_bound), format_seconds(p.server_bound))});
-  if (p.staleness) {
+  if (p.staleness && (verbose || p.staleness->max > 0.0)) {
     const ParameterServerResult::Staleness& s = *p.staleness;
     table.add_row({"staleness", fmt::format("mean {:.1f} · P50 {:.0f} · P90 {:.0f} · P99 {:.0f} · max {:.0f} updates",
                                             s.mean, s.p50, s.p90, s.p99, s.max)});

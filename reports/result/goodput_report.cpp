@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +27,12 @@ constexpr std::array<SharePart, 7> share_parts = {{{"useful steps", &LifetimeSha
                                                    {"waiting for spare nodes", &LifetimeShares::machines},
                                                    {"restarts", &LifetimeShares::restarts},
                                                    {"stragglers", &LifetimeShares::stragglers}}};
+
+/// `text` without its unit where that is the unit of `other`.
+std::string without_unit_of(const std::string& other, const std::string& text) {
+  const auto unit = [](const std::string& one) { return one.substr(std::min(one.rfind(' '), one.size())); };
+  return unit(text) == unit(other) ? text.substr(0, text.size() - unit(text).size()) : text;
+}
 
 std::string interval_line(const TrainResult& train) {
   const TrainResult::Goodput& goodput = *train.goodput;
@@ -81,10 +88,30 @@ std::string goodput_section(const TrainResult& train) {
   return text + paragraph(lasts);
 }
 
+std::string whole_training_lines(const TrainResult& train) {
+  std::string text;
+  if (train.goodput) {
+    std::string lost;
+    for (const SharePart& part : std::span(share_parts).subspan(1)) {
+      const double share = train.goodput->simulated.shares.*part.share;
+      if (share >= 0.0005) lost += fmt::format("{}{} {}", lost.empty() ? "" : ", ", part.name, format_percent(share));
+    }
+    text += labelled("Goodput", fmt::format("{}{}", format_percent(train.goodput->simulated.shares.useful),
+                                            lost.empty() ? "" : fmt::format(" ({})", lost)));
+  }
+  if (!train.bill || !train.bill->kwh) return text;
+  std::string energy = format_count(*train.bill->kwh) + " kWh";
+  if (train.bill->kg_co2) energy += fmt::format(" · {} t CO2", format_count(*train.bill->kg_co2 * 1e-3));
+  return text + labelled("Energy", energy);
+}
+
 std::string interval(const std::string& low, const std::string& high) {
-  const auto unit = [](const std::string& text) { return text.substr(std::min(text.rfind(' '), text.size())); };
-  const std::string least = unit(low) == unit(high) ? low.substr(0, low.size() - unit(low).size()) : low;
-  return fmt::format("(90 % interval {}–{})", least, high);
+  return fmt::format("(90 % interval {}–{})", without_unit_of(high, low), high);
+}
+
+std::string of_capacity(Bytes used, Bytes capacity) {
+  const std::string all = format_bytes(capacity);
+  return fmt::format("{} of {}", without_unit_of(all, format_bytes(used)), all);
 }
 
 std::string length_text(const TrainResult& train) {

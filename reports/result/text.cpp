@@ -14,6 +14,7 @@
 #include "reports/print/table.hpp"
 #include "reports/result/communication_report.hpp"
 #include "reports/result/goodput_report.hpp"
+#include "reports/result/settings_report.hpp"
 
 namespace foretrain {
 
@@ -21,70 +22,27 @@ namespace {
 
 std::string heading(std::string_view title) { return fmt::format("\n{}\n", title); }
 
-/// "deepseek-v3 · 671 B parameters · 37.6 B active per token".
-std::string model_line(const Result& result) {
-  const TrainResult* train = result.train();
-  if (train == nullptr || train->model.empty()) return "";
-  std::string text = fmt::format("{} · {} parameters", train->model, format_count(train->parameters));
-  if (train->active_parameters < train->parameters) {
-    text += fmt::format(" · {} active per token", format_count(train->active_parameters));
-  }
-  return labelled("Model", text);
-}
-
-/// Whether a setting is shown without --verbose: in short lines, if it is stated or one of the main ones.
-bool is_main(const Setting& setting) {
-  static constexpr std::array detailed_lines = {"Gradients", "Weights", "Checkpoints"};
-  static constexpr std::array details = {
-      "P2P",       "schedule",  "context method", "expert dispatch", "expert overlap", "sequence parallel",
-      "gradients", "attention", "execution"};
-  if (std::ranges::find(detailed_lines, setting.line) != detailed_lines.end()) return false;
-  return !setting.by_default || std::ranges::find(details, setting.name) == details.end();
-}
-
-/// Resolved settings, one line per part; an asterisk marks defaults.
-std::string settings_section(const Result& result, bool verbose) {
-  std::string text = model_line(result), values;
-  std::vector<Setting> settings = result.settings;
-  if (!verbose) std::erase_if(settings, [](const Setting& s) { return !is_main(s); });
-  bool explained = false;
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    const Setting& s = settings[i];
-    values += fmt::format("{}{}{}{}{}", values.empty() ? "" : " · ", s.name, s.name.empty() ? "" : " ", s.value,
-                          s.by_default ? "*" : "");
-    if (i + 1 < settings.size() && settings[i + 1].line == s.line) continue;
-    const bool explains = !explained && values.find('*') != std::string::npos;
-    text += labelled(s.line, values + (explains ? " (* default)" : ""));
-    explained = explained || explains;
-    values.clear();
-  }
-  return text.empty() ? "" : text + "\n";
-}
-
 /// Comes first: the rest of the answer is about a step that cannot run.
 std::string memory_verdict(const Result& result) {
   const TrainResult* train = result.train();
   if (train == nullptr || !(train->memory.capacity > Bytes(0)) || train->memory.fits()) return "";
   const MemoryFootprint& m = train->memory;
-  const std::string left =
-      m.fits_barely() ? fmt::format(", less than {:.3g} % below its capacity", 100.0 * m.headroom) : "";
-  return wrap(fmt::format("{} IN MEMORY: a GPU needs {} of {}{}. `foretrain memory` lists remedies, `foretrain plan` "
-                          "plans that fit.",
+  const std::string rule = m.fits_barely() ? fmt::format("; {:.3g} % should stay free", 100.0 * m.headroom) : "";
+  return wrap(fmt::format("{} IN MEMORY: {} needed per GPU, {} available{}. `foretrain memory` lists remedies, "
+                          "`foretrain plan` plans that fit.",
                           m.fits_barely() ? "BARELY FITS" : "DOES NOT FIT", format_bytes(m.total()),
-                          format_bytes(m.capacity), left),
+                          format_bytes(m.capacity), rule),
               page_width(), 0) +
          "\n\n";
 }
 
-/// The kinds of measurements that the width of the interval comes from, with their shares of it.
+/// "from unspecified framework 85 %, inter-node collectives 15 %": shares of the interval's width.
 std::string uncertainty_line(const Result& result) {
   std::string text;
   for (const UncertaintyCause& cause : result.uncertainty_causes) {
     if (cause.share < 0.005) continue;
-    const bool whole = cause.share > 0.995;
-    text += fmt::format(
-        "{}{}{}", text.empty() ? "from " : ", ", cause.what,
-        whole ? "" : fmt::format(" ({:.0f} %{})", cause.share * 100.0, text.empty() ? " of its width" : ""));
+    const std::string share = cause.share > 0.995 ? "" : fmt::format(" {:.0f} %", cause.share * 100.0);
+    text += fmt::format("{}{}{}", text.empty() ? "from " : ", ", cause.what, share);
   }
   return text.empty() ? "" : labelled("Uncertainty", text);
 }
@@ -95,7 +53,7 @@ std::string anchor_lines(const Result& result) {
   for (const Constant& constant : result.provenance) {
     if (!constant.name.starts_with("anchor.")) continue;
     text += labelled(text.empty() ? "Anchored" : "",
-                     fmt::format("{} × {:.3f}, {}", constant.name == "anchor.network" ? "network" : "compute",
+                     fmt::format("{} × {:.3f} {}", constant.name == "anchor.network" ? "network" : "compute",
                                  constant.value, constant.source));
   }
   return text;
@@ -109,10 +67,9 @@ std::string routing_line(const Result& result) {
                               format_seconds(routing.p90), format_seconds(routing.p99), routing.draws, routing.rule));
 }
 
-/// "77.9 GB of 85.9 GB = 80 GiB (fits)": GPUs are named after their GiB.
+/// "77.9 of 85.9 GB (fits)".
 std::string use_of(const MemoryFootprint& memory) {
-  return fmt::format("{} of {} = {:.3g} GiB ({})", format_bytes(memory.total()), format_bytes(memory.capacity),
-                     memory.capacity / Bytes(0x1p30), verdict(memory));
+  return fmt::format("{} ({})", of_capacity(memory.total(), memory.capacity), verdict(memory));
 }
 
 /// "exposed communication (36 % of the step, threshold 30 %)".
@@ -128,13 +85,7 @@ std::string bottleneck_text(const TrainResult& train) {
   return fmt::format("{} ({:.0f} % of the step)", part->name, share(train.breakdown.*part->time));
 }
 
-std::string memory_line(const TrainResult& train) {
-  const MemoryFootprint& memory = train.memory;
-  if (!(memory.capacity > Bytes(0))) return "";
-  return labelled("Peak memory", use_of(memory));
-}
-
-std::string headline(const Result& result, const TrainResult& train) {
+std::string headline(const Result& result, const TrainResult& train, bool verbose) {
   std::string text = labelled("Step time", format_seconds(train.step_time) + interval_of(result)) +
                      uncertainty_line(result) + anchor_lines(result) + routing_line(result);
   if (train.spread) {
@@ -142,12 +93,14 @@ std::string headline(const Result& result, const TrainResult& train) {
                                                 format_seconds(train.spread->p90), format_seconds(train.spread->p99)));
   }
   if (const auto& checkpoints = train.checkpoints) {
-    text += labelled("Checkpoints",
-                     fmt::format("{} every {} steps · step with checkpoint {}, mean {} · copy {}, write {}",
-                                 format_bytes(checkpoints->state), checkpoints->every,
-                                 format_seconds(checkpoints->step_time), format_seconds(checkpoints->mean_step_time),
-                                 format_seconds(checkpoints->copy), format_seconds(checkpoints->write)));
-    if (checkpoints->beside_write > train.step_time * (1.0 + 1e-6)) {
+    const std::string parts = verbose ? fmt::format(" · copy {}, write {}", format_seconds(checkpoints->copy),
+                                                    format_seconds(checkpoints->write))
+                                      : "";
+    text += labelled(
+        "Checkpoints",
+        fmt::format("{} every {} steps · that step {}, mean {}{}", format_bytes(checkpoints->state), checkpoints->every,
+                    format_seconds(checkpoints->step_time), format_seconds(checkpoints->mean_step_time), parts));
+    if (verbose && checkpoints->beside_write > train.step_time * (1.0 + 1e-6)) {
       text += labelled("", fmt::format("steps during a write over the training NICs take {}",
                                        format_seconds(checkpoints->beside_write)));
     }
@@ -164,24 +117,39 @@ std::string headline(const Result& result, const TrainResult& train) {
     text += labelled("Time to train", length_text(train));
     if (train.cost_usd) text += labelled("Cost", cost_text(train));
   }
-  text += memory_line(train);
+  if (!verbose) text += whole_training_lines(train);
+  if (train.memory.capacity > Bytes(0)) text += labelled("Peak memory", use_of(train.memory));
   if (!train.bottleneck.empty()) text += labelled("Bottleneck", bottleneck_text(train));
   return text;
 }
 
-/// The parts of the step; --verbose adds those of 0 s.
-std::string breakdown_section(const TrainResult& train, bool verbose) {
-  const Breakdown& b = train.breakdown;
+/// " assumed" behind a host overhead that is nothing but the assumed constant of a step.
+std::string_view note_on(const BreakdownPart& part, const Result& result) {
+  if (part.time != &Breakdown::host_overhead) return "";
+  const auto step = std::ranges::find(result.provenance, "host.step_us", &Constant::name);
+  const bool assumed = step != result.provenance.end() && step->kind == ConstantKind::assumption;
+  return assumed && result.train()->breakdown.host_overhead < 1.01e-6 * Seconds(step->value)
+             ? " assumed: Python between steps"
+             : "";
+}
+
+/// The parts of the step; --verbose adds those below 0.05 %, and the sum.
+std::string breakdown_section(const Result& result, bool verbose) {
+  const Breakdown& b = result.train()->breakdown;
   if (!(b.total() > Seconds(0))) return "";
   TextTable table("lrrl");
-  for (const auto& [label, key, part] : breakdown_parts) {
-    if (!verbose && b.*part == Seconds(0.0)) continue;
-    const double share = b.*part / b.total();
-    table.add_row({std::string(label), format_seconds(b.*part), format_percent(share), bar(share, bar_width)});
+  for (const BreakdownPart& part : breakdown_parts) {
+    const Seconds time = b.*part.time;
+    const double share = time / b.total();
+    if (!verbose && share < least_share) continue;
+    table.add_row({std::string(part.name), format_seconds(time), format_percent(share),
+                   fmt::format("{}{}", bar(share, bar_width), note_on(part, result))});
   }
-  table.add_rule();
-  table.add_row({"step", format_seconds(b.total()), format_percent(1.0)});
-  return heading("Where the time goes") + table.text(page_indent);
+  if (verbose) {
+    table.add_rule();
+    table.add_row({"step", format_seconds(b.total()), format_percent(1.0)});
+  }
+  return heading("Where the step's time goes") + table.text(page_indent);
 }
 
 std::string token_section(const TrainResult& train) {
@@ -281,10 +249,16 @@ std::string framework_section(const Result& result, bool verbose) {
   return text;
 }
 
-std::string warnings_section(const Result& result) {
+/// Without --verbose no verdicts and remedies of memory, for which memory_verdict() names a command.
+std::string warnings_section(const Result& result, bool verbose) {
   if (result.warnings.empty()) return "";
-  std::string text = heading("Warnings");
+  const bool fits = result.train() == nullptr || result.train()->memory.fits();
+  std::string text;
   for (const std::string& warning : result.warnings) {
+    static constexpr std::array of_memory = {"fits ", "does not fit"};
+    const auto begins = [&](const char* words) { return warning.starts_with(words); };
+    if (!fits && !verbose && std::ranges::any_of(of_memory, begins)) continue;
+    if (text.empty()) text = heading("Warnings");
     text += fmt::format("{:{}}- {}\n", "", page_indent, wrap(warning, page_width() - page_indent - 2, page_indent + 2));
   }
   return text;
@@ -333,9 +307,9 @@ std::string calls_section(const TasksResult& tasks) {
 }
 
 std::string answer(const Result& result, const TrainResult& train, bool verbose) {
-  return headline(result, train) + breakdown_section(train, verbose) + communication_section(train, verbose) +
-         token_section(train) + server_section(train) + split_section(train) + goodput_section(train) +
-         bill_section(train) + fabric_section(result.scenario, train) +
+  return headline(result, train, verbose) + breakdown_section(result, verbose) + communication_section(train, verbose) +
+         token_section(train) + server_section(train, verbose) + split_section(train) +
+         (verbose ? goodput_section(train) + bill_section(train) : "") + fabric_section(result.scenario, train) +
          (verbose ? memory_section(train) + execution_section(train) : "");
 }
 
@@ -385,12 +359,19 @@ std::string interval_of(const Result& result) {
   return " " + interval(format_seconds(result.uncertainty_low), format_seconds(result.uncertainty_high));
 }
 
+std::string title_of(const Result& result, std::string_view begin, std::string_view end) {
+  static constexpr std::array<std::string_view, names_of<Fidelity>.size()> meanings = {
+      "no contention", "simulated contention", "each step of each collective"};
+  const std::string title = fmt::format("{}{} ({}: {}){}", begin, result.scenario, name(result.fidelity),
+                                        meanings[static_cast<std::size_t>(result.fidelity)], end);
+  return begin.starts_with(' ') ? "  " + wrap(title, page_width() - 2, 6) : wrap(title, page_width(), page_indent);
+}
+
 std::string to_text(const Result& result, const TextOptions& options) {
-  const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
   const std::string numbers =
       std::visit([&](const auto& work) { return answer(result, work, options.verbose); }, result.work);
-  return title + "\n\n" + memory_verdict(result) + settings_section(result, options.verbose) + numbers +
-         warnings_section(result) + constants_section(result, options.verbose) +
+  return title_of(result) + "\n\n" + memory_verdict(result) + settings_section(result, options.verbose) + numbers +
+         warnings_section(result, options.verbose) + constants_section(result, options.verbose) +
          framework_section(result, options.verbose);
 }
 

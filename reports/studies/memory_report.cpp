@@ -8,6 +8,7 @@
 
 #include "model/base/format.hpp"
 #include "reports/print/table.hpp"
+#include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
 
 namespace foretrain {
@@ -47,7 +48,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
     columns.push_back(moment);
     header.emplace_back(name(phase));
   }
-  header.emplace_back("");
+  header.emplace_back("of capacity at peak");
   TextTable table("l" + std::string(columns.size(), 'r') + "l");
   table.add_row(header);
   const MemoryParts& peak = timeline.moments[timeline.peak].parts;
@@ -106,22 +107,21 @@ std::string to_text(const MemoryReport& report) {
   const MemoryTimeline& timeline = report.timeline;
   std::string text = report.scenario + "\n\n";
   const std::string stage = report.stages > 1 ? fmt::format(", pipeline stage {}", timeline.stage + 1) : "";
-  text += wrap(fmt::format("Peak GPU memory: {} of {} ({}) on {}{}", format_bytes(m.total()), format_bytes(m.capacity),
+  text += wrap(fmt::format("Peak GPU memory: {} ({}) on {}{}", of_capacity(m.total(), m.capacity),
                            m.fits_gpu() ? "fits" : verdict(m), report.gpu, stage),
                page_width(), 2) +
           "\n";
   if (m.host > Bytes(0.0)) {
-    text += fmt::format("CPU memory per node: {} of {} ({})\n", format_bytes(m.host), format_bytes(m.host_capacity),
+    text += fmt::format("CPU memory per node: {} ({})\n", of_capacity(m.host, m.host_capacity),
                         m.fits_host() ? "fits" : "DOES NOT FIT");
   }
   text += fmt::format("Peak at: {}\n\nPeak memory per phase\n{}\n", when(report), phase_table(timeline));
   if (report.largest_micro_batch > 0) {
-    text += fmt::format("Largest micro-batch that fits: {} (now {})", report.largest_micro_batch, report.micro_batch);
+    text += fmt::format("Largest micro-batch that fits: {} (now {})\n", report.largest_micro_batch, report.micro_batch);
     if (report.largest_micro_batch != report.micro_batch) {
-      text += fmt::format("; at the same accumulation, global batch {} (now {})",
+      text += fmt::format("  its global batch at the same accumulation: {} (now {})\n",
                           report.global_batch / report.micro_batch * report.largest_micro_batch, report.global_batch);
     }
-    text += "\n";
   } else {
     text += fmt::format("No micro-batch fits (now {})\n", report.micro_batch);
   }

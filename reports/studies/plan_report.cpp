@@ -9,7 +9,7 @@
 
 #include "model/base/format.hpp"
 #include "model/base/hash.hpp"
-#include "reports/print/names.hpp"
+#include "reports/result/largest_change.hpp"
 
 namespace foretrain {
 
@@ -18,21 +18,6 @@ namespace {
 std::string memory_missing(const MemoryFootprint& memory) {
   if (!memory.fits_gpu()) return fmt::format("does not fit by {}", format_bytes(memory.total() - memory.capacity));
   return fmt::format("does not fit the host's memory by {}", format_bytes(memory.host - memory.host_capacity));
-}
-
-/// Communication with the largest additional exposure over the best plan.
-std::string worst_communication(const TrainResult& plan, const TrainResult& best) {
-  std::string worst;
-  Seconds most;
-  for (const auto& [name, time] : plan.communication) {
-    const auto known = best.communication.find(name);
-    const Seconds more = time.exposed - (known == best.communication.end() ? Seconds(0.0) : known->second.exposed);
-    if (more > most) {
-      most = more;
-      worst = name;
-    }
-  }
-  return worst.empty() ? "exposed communication" : "exposed " + worst;
 }
 
 std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal goal) {
@@ -48,16 +33,9 @@ std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal go
   const Seconds slower = own.step_time - other.step_time;
   if (slower < Seconds(0.0) && plan.caution > best.caution) return "waits more for groups beyond the learned runs";
   if (slower <= Seconds(0.0)) return goal == PlanGoal::time ? "equally fast" : "costs more";
-  const BreakdownPart* most = &breakdown_parts.front();
-  const auto more = [&](const BreakdownPart& part) { return own.breakdown.*part.time - other.breakdown.*part.time; };
-  for (const BreakdownPart& part : breakdown_parts) {
-    if (more(part) > more(*most)) most = &part;
-  }
-  const bool communicates = most->time == &Breakdown::exposed_communication;
-  std::string name(most->name);
-  if (communicates) name = worst_communication(own, other);
-  if (most->time == &Breakdown::compute && plan.point.recompute > best.point.recompute) name = "recomputation";
-  return fmt::format("{} +{}", name, format_seconds(more(*most)));
+  const LargestChange most = largest_change(own, other);
+  const bool recomputes = most.part == &Breakdown::compute && plan.point.recompute > best.point.recompute;
+  return fmt::format("{} {}", recomputes ? "recomputation" : most.name, signed_seconds(most.time));
 }
 
 /// With what keeps its cards from their line rate, where the best plan's are not kept from it.

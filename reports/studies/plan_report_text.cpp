@@ -15,6 +15,7 @@
 #include "reports/result/csv.hpp"
 #include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
+#include "reports/result/settings_report.hpp"
 #include "reports/result/text.hpp"
 #include "reports/studies/plan_report.hpp"
 
@@ -80,15 +81,19 @@ std::string limits_text(const RankedPlan& plan, const PlanLimits& limits) {
 /// "tensor 4 (was 8) · recompute none (was full)": settings by which the plan differs from the user's own.
 std::string changes_text(const Result& plan, const Result& own) {
   std::string text;
-  for (const Setting& setting : plan.settings) {
-    const auto known = std::ranges::find_if(
-        own.settings, [&](const Setting& other) { return other.line == setting.line && other.name == setting.name; });
-    const bool is_number = setting.value.find_first_not_of("0123456789") == std::string::npos;
-    const std::string before = known != own.settings.end() ? known->value : is_number ? "1" : "";
-    if (setting.name.empty() || before == setting.value) continue;
-    text += fmt::format("{}{}{} {}{}", text.empty() ? "" : " · ",
-                        setting.line == "Gradients" || setting.line == "Weights" ? to_lower(setting.line) + " " : "",
-                        setting.name, setting.value, before.empty() ? "" : fmt::format(" (was {})", before));
+  const auto value_in = [](const Result& result, const Setting& setting) {
+    const auto is_same = [&](const Setting& other) { return label_of(other) == label_of(setting); };
+    const auto found = std::ranges::find_if(result.settings, is_same);
+    return found != result.settings.end() ? found->value : is_whole_number(setting.value) ? "1" : "";
+  };
+  const auto add = [&](const Setting& setting, const std::string& now, const std::string& before) {
+    if (setting.name.empty() || now == before) return;
+    text += fmt::format("{}{} {} ({})", text.empty() ? "" : " · ", label_of(setting), now,
+                        before.empty() ? "new" : "was " + before);
+  };
+  for (const Setting& setting : plan.settings) add(setting, setting.value, value_in(own, setting));
+  for (const Setting& setting : own.settings) {  // parallelism that the plan does without
+    if (value_in(plan, setting) == "1") add(setting, "1", setting.value);
   }
   return text.empty() ? "none" : text;
 }
@@ -133,7 +138,7 @@ std::string best_text(const PlanReport& report) {
   text += labelled("Plan", name_of(best)) + extras_text(report);
   text += labelled("Step time", format_seconds(train.step_time) + interval_of(best.result)) + own_plan_text(report);
   text += labelled("MFU", format_percent(train.mfu));
-  text += labelled("Peak memory", fmt::format("{} of {}", format_bytes(memory.total()), format_bytes(memory.capacity)));
+  text += labelled("Peak memory", of_capacity(memory.total(), memory.capacity));
   if (train.time_to_train) text += labelled("Time to train", length_text(train));
   if (train.time_to_train && train.cost_usd) text += labelled("Cost", cost_text(train));
   if (report.limits.any())
@@ -160,10 +165,10 @@ std::string odds_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   if (!best.odds) return "";
   std::string text = "\nConfidence\n";
-  text +=
-      labelled("Fastest in",
-               fmt::format("{} of draws of uncertain constants; on average {:.1f} % slower than a draw's fastest plan",
-                           percent_of(best.odds->chance), 100.0 * best.odds->regret));
+  text += labelled(
+      "Fastest in",
+      fmt::format("{} of random draws of the uncertain constants; on average {:.1f} % behind a draw's fastest plan",
+                  percent_of(best.odds->chance), 100.0 * best.odds->regret));
   if (best.chance_of_shortage >= 0.005) {
     text +=
         labelled("Out of memory", fmt::format("probability {} by errors of the learned runs; counted as {:.0f} times "
@@ -207,7 +212,9 @@ std::string alternatives_text(const PlanReport& report) {
     table.add_row({std::to_string(i + 1), format_seconds(plan.train().step_time),
                    plan.odds ? percent_of(plan.odds->chance) : "-", name_of(plan), plan.why});
   }
-  return shown.size() < 2 ? "" : "\nAlternatives (why slower)\n" + table.text(page_indent);
+  return shown.size() < 2
+             ? ""
+             : "\nAlternatives: best plan of each other kind, by rank among all\n" + table.text(page_indent);
 }
 
 std::string machines_text(const PlanReport& report) {
@@ -307,9 +314,9 @@ nlohmann::ordered_json plan_json(const RankedPlan& plan, const PlanLimits& limit
 }  // namespace
 
 std::string to_text(const PlanReport& report) {
-  std::string text = fmt::format("Plans for {}  [{}]\n\n{}", report.scenario,
-                                 report.ranked.empty() ? "no plan" : name(report.ranked.front().result.fidelity),
-                                 space_text(report.search));
+  std::string text =
+      report.ranked.empty() ? "Plans for " + report.scenario : title_of(report.ranked.front().result, "Plans for ");
+  text += "\n\n" + space_text(report.search);
   if (report.ranked.empty()) {
     return text + (report.search.complete ? fmt::format("\n  No plan fits{}.\n", least_text(report))
                                           : "\n  No plan found before the interruption.\n");

@@ -26,36 +26,36 @@ constexpr std::array<MemoryPart, memory_part_count> stacked = {
     MemoryPart::temporaries,   MemoryPart::loss,      MemoryPart::allocator};
 
 /// Passes in a row of the same kind and micro-batch.
-struct Stretch {
+struct PassRun {
   std::size_t first, last;
   MemoryTimeline::Phase phase;
   int micro_batch;
 };
 
-std::vector<Stretch> stretches_of(const std::vector<MemoryTimeline::Moment>& moments) {
-  std::vector<Stretch> stretches;
+std::vector<PassRun> pass_runs_of(const std::vector<MemoryTimeline::Moment>& moments) {
+  std::vector<PassRun> runs;
   for (std::size_t i = 0; i < moments.size(); ++i) {
     const MemoryTimeline::Moment& m = moments[i];
     const MemoryTimeline::Phase phase =
         m.phase == MemoryTimeline::Phase::loss ? MemoryTimeline::Phase::forward : m.phase;
-    if (!stretches.empty() && stretches.back().phase == phase && stretches.back().micro_batch == m.micro_batch) {
-      stretches.back().last = i;
+    if (!runs.empty() && runs.back().phase == phase && runs.back().micro_batch == m.micro_batch) {
+      runs.back().last = i;
     } else {
-      stretches.push_back({i, i, phase, m.micro_batch});
+      runs.push_back({i, i, phase, m.micro_batch});
     }
   }
-  return stretches;
+  return runs;
 }
 
 /// Lines between passes and, where there is room, what each is.
 void add_passes(Panel& panel, const std::vector<MemoryTimeline::Moment>& moments) {
-  const std::vector<Stretch> stretches = stretches_of(moments);
+  const std::vector<PassRun> runs = pass_runs_of(moments);
   const double pixels = static_cast<double>(plot_width) / static_cast<double>(moments.size());
-  for (const Stretch& s : stretches) {
+  for (const PassRun& s : runs) {
     if (s.phase == MemoryTimeline::Phase::optimizer) continue;
     const double width = pixels * static_cast<double>(s.last - s.first + 1);
     const std::string label =
-        stretches.size() <= 24 && width > 90.0
+        runs.size() <= 24 && width > 90.0
             ? fmt::format("{} {}", name(s.phase), s.micro_batch + 1)
             : fmt::format("{}{}", s.phase == MemoryTimeline::Phase::backward ? "B" : "F", s.micro_batch + 1);
     if (width <= text_width(label, panel.x.font)) continue;

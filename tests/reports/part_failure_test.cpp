@@ -128,7 +128,7 @@ TEST_CASE("The page of what fails: what goes on, what restarts and after how lon
   };
   lose("a card", test::short_step(0.625));
   lose("the last machine", std::nullopt);
-  CHECK(to_text(whole, losses) == R"(a step  [flows]: cost of a failed part until its repair
+  CHECK(to_text(whole, losses) == R"(a step (flows: simulated contention): cost of a failed part until its repair
   failed part  training   step time  samples/s   change
   ─────────────────────────────────────────────────────
   none                       500 ms        128

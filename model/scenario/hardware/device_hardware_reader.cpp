@@ -14,7 +14,7 @@ Q clocked(const MappingReader& keys, std::string_view key, Hertz clock, FigureLo
   log.add(field);
   const NumberAndUnit parts = field.parse(split_number_and_unit);
   if (parts.unit != (is_time ? "cycles" : "B/cycle")) return field.as<Q>({});
-  field.fail_if(!(parts.number > 0.0 && parts.number <= 1e6), "{0} is no such figure of hardware", "for example 5 {1}",
+  field.fail_if(!(parts.number > 0.0 && parts.number <= 1e6), "{0} is no plausible value", "for example 5 {1}",
                 field.text(), parts.unit);
   if constexpr (is_time) return parts.number / clock;
   if constexpr (!is_time) return Bytes(parts.number) * clock;
@@ -97,7 +97,7 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
   log.add(keys, {"line_fill_buffers", "prefetched_lines"});
   result.vector_bytes = static_cast<int>(keys["vector"].as<Bytes>().value());
   keys.fail_if(result.vector_bytes < 8 || Bytes(result.vector_bytes) > result.line, "vector",
-               "a vector that is no part of a line", "16 B, 32 B or 64 B");
+               "not a divisor of the cache line", "16 B, 32 B or 64 B");
   constants = std::move(log).take();
   return result;
 }
@@ -195,7 +195,7 @@ Seconds read_rotation(const Field& field) {
   if (!text.ends_with("rpm")) return field.as<Seconds>();
   text.erase(text.find_last_not_of("rpm ") + 1);
   const double per_minute = field.parse([&](const std::string&) { return parse_number(text); });
-  if (!(per_minute > 0.0)) field.fail("a disk that stands still", "10000 rpm, or the time of a revolution as 6 ms");
+  if (!(per_minute > 0.0)) field.fail("no rotation", "10000 rpm, or the time of a revolution as 6 ms");
   return Seconds(60.0 / per_minute);
 }
 

@@ -185,7 +185,8 @@ Energy read_energy(const Field& field, const Field& cluster_field, const Cluster
     const MappingReader keys = field.mapping(keys::energy);
     if (const auto grid = keys.find("grid")) energy.grams_per_kwh = read_grid(*grid, energy.constants);
     if (const auto pue = keys.find("pue")) stated_pue = pue->as<double>();
-    keys.fail_if(stated_pue && *stated_pue < 1.0, "pue", "less electricity than the machines take", "1 or more");
+    keys.fail_if(stated_pue && *stated_pue < 1.0, "pue", "below 1, less than the machines' own electricity",
+                 "1 or more");
     if (const auto machine = keys.find("machine")) machine_watts = machine->parse(parse_watts);
   } else {
     energy.grams_per_kwh = read_grid(field, energy.constants);

@@ -57,7 +57,8 @@ void read_shape_keys(Shape& shape, const Field& field, BytesPerSecond card, Figu
     shape.seed = keys.value_or("seed", 1);
     const Routing by_chance = *value_of<Routing>(std::is_same_v<Shape, FatTree> ? "hash" : "valiant");
     if (shape.routing == by_chance) return;
-    keys.refuse({"seed"}, "nothing is drawn", fmt::format("routing: {}, or leave the key out", name(by_chance)));
+    keys.refuse({"seed"}, "no route is drawn at random",
+                fmt::format("routing: {}, or leave the key out", name(by_chance)));
   }
 }
 
@@ -109,7 +110,7 @@ Transport read_transport(const Field& field, FigureLog& log) {
 
 /// `{ 4: 80 %, 64: 40 % }`
 std::map<int, double> read_scaling(const Field& field) {
-  if (!field.is_mapping()) field.fail("no mapping", "{ 4: 80 %, 64: 40 % }: number of machines, share that is left");
+  if (!field.is_mapping()) field.fail("no mapping", "{ 4: 80 %, 64: 40 % }: number of machines, remaining share");
   std::map<int, double> scaling;
   for (const YamlEntry& entry : field.node().entries) {
     const Field share = field.below(entry);
@@ -173,20 +174,19 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
 Fault read_fault(const Field& field) {
   const MappingReader fault = field.mapping(keys::fault);
   auto result = fault.filled<Fault>();
-  fault.fail_if(result.gpu >= 0 && result.node < 0, "gpu", "the GPU of no node", "also node: NUMBER");
+  fault.fail_if(result.gpu >= 0 && result.node < 0, "gpu", "a GPU without its node", "also node: NUMBER");
   if (result.gpu >= 0) {
-    fault.refuse({"card", "link", "failed", "bandwidth"}, "beside a GPU",
-                 "another entry of the list for each part; of a GPU its speed");
+    fault.refuse({"card", "link", "failed", "bandwidth"}, "not allowed with gpu",
+                 "one entry of the list per part; for a GPU its speed");
     result.share = read_share(fault["speed"], "of its full speed, for example 80 %");
     return result;
   }
-  fault.refuse({"speed"}, "the speed of no GPU", "also gpu: NUMBER");
+  fault.refuse({"speed"}, "a speed without its GPU", "also gpu: NUMBER");
   field.fail_if(fault.has("card") == fault.has("link"),
                 fault.has("card") ? "a card and a link" : "neither a card nor a link", "one of the two");
-  fault.fail_if(result.card >= 0 && result.node < 0, "card", "the card of no node", "also node: NUMBER");
-  field.fail_if(result.failed == fault.has("bandwidth"),
-                result.failed ? "failed, and a bandwidth" : "nothing is wrong with it",
-                "failed: true, or the bandwidth that is left: 10 Gbit/s, or 50 %");
+  fault.fail_if(result.card >= 0 && result.node < 0, "card", "a card without its node", "also node: NUMBER");
+  field.fail_if(result.failed == fault.has("bandwidth"), result.failed ? "failed, and a bandwidth" : "states no fault",
+                "failed: true, or the remaining bandwidth: 10 Gbit/s, or 50 %");
   if (const auto bandwidth = fault.find("bandwidth")) {
     if (const auto share = percentage(*bandwidth, "more than 0 %, up to 100 %; or failed: true")) {
       result.share = *share;

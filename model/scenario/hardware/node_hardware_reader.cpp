@@ -84,7 +84,7 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
   const auto stated = cluster.find("groups");
   std::vector<MappingReader> entries;
   if (stated) {
-    cluster.refuse({"node", "nodes", "gpus_per_node"}, "beside groups", "this key inside of each group");
+    cluster.refuse({"node", "nodes", "gpus_per_node"}, "not allowed with groups", "this key inside of each group");
     for (const Field& entry : stated->list()) entries.push_back(entry.mapping(keys::group));
     if (entries.empty()) cluster.fail("groups", "no groups", "at least one: [ { node: dgx-h100, nodes: 4 } ]");
   } else {

@@ -77,7 +77,7 @@ inline constexpr Ignored one_machine{"one machine sends nothing over a network",
 inline constexpr Ignored gradients_alone{"gradients meet no other traffic between machines", sends_gradients_alone};
 inline constexpr Ignored servers_add{"servers add the gradients up", sends_to_servers_alone};
 inline constexpr Ignored servers_alone{"gradients go to servers, which no library does", sends_to_servers_alone};
-inline constexpr Ignored one_gpu{"one GPU has nobody to send to", [](Of one) { return one.cluster.gpus() == 1; }};
+inline constexpr Ignored one_gpu{"one GPU has no peer to send to", [](Of one) { return one.cluster.gpus() == 1; }};
 
 // Keys of synchronisation.
 
@@ -175,7 +175,7 @@ inline constexpr Ignored no_shifted_copies{
 inline constexpr Ignored no_loss_copies{
     "a fused loss makes no copies",
     [](Of one) { return one.train->code.loss.fused(one.plan.execution == ExecutionMode::compiled); }};
-inline constexpr Ignored states_decided{"states are fp32 beside fp32 weights, or 8 bits", [](Of one) {
+inline constexpr Ignored states_decided{"states are fp32 with fp32 weights, or 8 bits", [](Of one) {
                                           const TrainWorkload& train = *one.train;
                                           return train.master_weights || train.code.cache_cast_weights ||
                                                  has_8bit_states(train.optimizer);

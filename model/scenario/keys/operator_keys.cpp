@@ -265,7 +265,7 @@ constexpr Key task_keys[] = {
     {"on", text, "needed", "gpu0, gpu0:stream1, gpu0:h2d, gpu0:d2h, gpu0:p2p, cpu, cpu0 or disk."},
     {"run", mapping(run) | text, "needed", "Operation of the task: { kind: matmul, …, repeat: 50 }, or synchronize."},
     {"after", one_or_list(text), "nothing", "Earlier tasks that it waits for."},
-    {"enqueued_by", text, "nobody; calls of models cpu", "CPU thread that launches it: cpu or cpu0."},
+    {"enqueued_by", text, "none; for model calls cpu", "CPU thread that launches it: cpu or cpu0."},
 };
 constexpr Variant task_variants[] = {{"loop", &loop}};
 

@@ -19,7 +19,7 @@ void parse_loss(TrainerCode& code, std::string_view text) {
   const auto [word, parts] = parse_word_with_number(text, 1);
   const bool chunked = word == name(Loss::Kind::chunked);
   if (chunked != parts.has_value()) {
-    throw UnitError(chunked ? "chunked into how many parts?" : std::string(word) + " has no parts to count",
+    throw UnitError(chunked ? "no number of chunks" : std::string(word) + " takes no number",
                     "eager, fused, chunked(8) or fused_linear");
   }
   code.loss = {static_cast<Loss::Kind>(parse_word(word, names_of<Loss::Kind>)), parts.value_or(1)};
@@ -151,7 +151,7 @@ constexpr Key train_keys[] = {
     {"lora", mapping(lora), "none", "LoRA adapters, trained instead of the weights."},
     {"quantisation", mapping(quantisation), "none", "QLoRA: frozen weights of blocks in 4 or 8 bits.", "With lora."},
     {"checkpoint", mapping(checkpoint), "none", "Checkpoint interval and storage."},
-    {"recovery", mapping(recovery), "as scenarios/hardware/failures.yaml says", "Failure detection and restart times.",
+    {"recovery", mapping(recovery), "from scenarios/hardware/failures.yaml", "Failure detection and restart times.",
      "With cluster.failures."},
     member<&TrainWorkload::layer_overhead, everywhere>("Time lost per block of layers and micro-batch.",
                                                        {.value = quantity("us"), .zero = Zero::allowed}),

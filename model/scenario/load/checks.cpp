@@ -16,7 +16,7 @@ class PlanChecks : CheckedScenario {
   void run() const {
     fail_if(!scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
                                              std::holds_alternative<HostWorkload>(scenario.workload)),
-            "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
+            "background", "an operator shares no link with other traffic", "train, collective or tasks as workload");
     check_unequal_devices();
     check_groups();
     fail_if(plan.offload_to_disks && !cluster.node.storage.exists(), "plan.offload_to", "a node without disks",
@@ -32,7 +32,7 @@ class PlanChecks : CheckedScenario {
             "plan.zero: 0 or 1, nothing offloaded and no servers; or adamw");
     check_shard();
     fail_if(plan.tensor_overlap && train->parts.lora, "plan.tensor_overlap",
-            "adapters beside the products that collectives would be chunked behind", "false, or no lora");
+            "LoRA with chunked tensor-parallel collectives", "false, or no lora");
     check_packing();
     if (const auto* transformer = std::get_if<TransformerConfig>(&train->model.shape)) {
       check_transformer(*transformer);
@@ -80,7 +80,7 @@ class PlanChecks : CheckedScenario {
     fail_if(stated.empty(), guilty, "{} = {} does not divide the {} GPUs", "{3}", factors, replica, gpus, remedy);
     fail(guilty,
          fmt::format("{}{} = {}, but the cluster has {} GPUs{}", factors, stated, ranks, gpus,
-                     gpus < cluster.gpus() ? " beside those of its dedicated servers" : ""),
+                     gpus < cluster.gpus() ? " besides its dedicated servers" : ""),
          remedy);
   }
 
@@ -263,7 +263,7 @@ class PlanChecks : CheckedScenario {
     };
     refuse_servers(scenario);
     std::ranges::for_each(scenario.jobs, refuse_servers);
-    fail_if(plan.placement.empty(), "jobs", "all nodes are other jobs'", "a larger cluster");
+    fail_if(plan.placement.empty(), "jobs", "other jobs use all nodes", "a larger cluster");
   }
 };
 

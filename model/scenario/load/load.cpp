@@ -53,8 +53,8 @@ Scenario read_job(const MappingReader& keys, const YamlNode& cluster_document) {
   const std::filesystem::path file = catalogue_file(Catalogue::run, scenario);
   YamlNode document = cached_yaml_file(file.string());
   for (const char* key : {"jobs", "background"}) {
-    scenario.fail_if(document.find(key) != nullptr, "a job that brings along {} of its own",
-                     "all jobs and traffic in one scenario", key);
+    scenario.fail_if(document.find(key) != nullptr, "a job with {} of its own", "all jobs and traffic in one scenario",
+                     key);
   }
   const YamlEntry* workload = document.find("workload");
   scenario.fail_if(workload == nullptr || workload->value.find("train") == nullptr, "a job that trains nothing",

@@ -136,7 +136,7 @@ class Resolver {
       if (*std::ranges::find(mapping.known, key->name, &keys::Key::name) != key) continue;  // of two variants
       const std::string path = join_path(mapping.path, key->name);
       const YamlEntry* entry = mapping.node.find(key->name);
-      const auto opens = [](const keys::Form& form) { return form.mapping != nullptr; };  // what is told key by key
+      const auto opens = [](const keys::Form& form) { return form.mapping != nullptr; };  // a mapping of keys
       if (entry == nullptr) {
         if (!stated_alone) add_unstated(mapping, path, *key);
       } else if (entry->value.is_scalar() || std::ranges::none_of(key->value.forms(), opens)) {

@@ -33,7 +33,7 @@ class TrainingChecks : CheckedScenario {
             "another plan.sync.algorithm, or leave the key out");
     fail_if(sync.placement == ServerPlacement::dedicated && sync.servers >= cluster.nodes, "plan.sync.servers",
             "{0} dedicated servers in a cluster of {1} machines",
-            "at most {2}, one a machine beside those that train; or placement: cpu", sync.servers, cluster.nodes,
+            "at most {2}, one per machine that does not train; or placement: cpu", sync.servers, cluster.nodes,
             cluster.nodes - 1);
     if (std::max({plan.tensor, plan.pipeline, plan.context, plan.expert}) > 1) {
       const std::pair<const char*, bool> needs[] = {
@@ -46,7 +46,7 @@ class TrainingChecks : CheckedScenario {
           {"plan.sync.slow_workers", sync.slow_workers.count > 0},
           {"workload.train.compute_spread", train->compute_spread > 0.0}};
       for (const auto& [key, stated] : needs) {
-        fail_if(stated, key, "parameter servers know this for data parallelism only",
+        fail_if(stated, key, "parameter servers support this with data parallelism alone",
                 "tensor, pipeline, context and expert of 1, or leave the key out");
       }
       return;
@@ -87,7 +87,7 @@ class TrainingChecks : CheckedScenario {
     const std::optional<Precision> gathered = sync.parameter_precision;
     if (!gathered) return;
     constexpr const char* key = "plan.sync.parameter_precision";
-    fail_if(train == nullptr || (plan.zero == 0 && !servers_update(plan)), key, "nobody gathers or pulls weights",
+    fail_if(train == nullptr || (plan.zero == 0 && !servers_update(plan)), key, "no rank gathers or pulls weights",
             "plan.zero: 1, 2 or 3, a parameter server, or leave the key out");
     const bool one_scale = train->precision == Precision::fp8 && train->recipe.scaling != Fp8Scaling::block;
     fail_if(*gathered == Precision::fp8 && !one_scale, key, "weights in fp8 without one scale for each tensor",

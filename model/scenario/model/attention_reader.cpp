@@ -17,7 +17,7 @@ void read_lengths(const MappingReader& keys, Attention& work) {
     work.key_length = keys.value_or("key_sequence", work.query_length);
     return;
   }
-  keys.refuse({"sequence", "key_sequence"}, "the packed lengths say it already", "either this key or lengths");
+  keys.refuse({"sequence", "key_sequence"}, "the packed lengths state it already", "either this key or lengths");
   const std::vector<std::int64_t> list = read_sequence_lengths(*lengths);
   constexpr std::int64_t most = 1'000'000'000;
   keys.fail_if(work.batch > most / static_cast<std::int64_t>(list.size()), "batch", "too many sequences",

@@ -34,7 +34,7 @@ void read_experts(const MappingReader& model, TransformerConfig& config) {
     config.dense_layers = dense->as<std::int64_t>({.range = {0, config.layers}});
   }
   if (config.dense_layers > 0) config.dense_ffn_hidden = model["dense_ffn_hidden"].as<std::int64_t>();
-  model.fail_if(config.expert_imbalance < 1.0, "expert_imbalance", "the busiest below the mean", "1 or more");
+  model.fail_if(config.expert_imbalance < 1.0, "expert_imbalance", "the busiest expert below the mean", "1 or more");
 }
 
 /// Encoder and decoder are as wide and deep as each other unless the model says otherwise.

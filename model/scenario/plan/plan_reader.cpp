@@ -41,7 +41,7 @@ void check_zero(const MappingReader& keys, const Plan& plan) {
   keys.fail_if((plan.zero == 0 || plan.zero == 3) && keys.has("by"), "by",
                "stage {} leaves no choice of how gradients are summed", "stage: 1, or leave the key out", plan.zero);
   keys.fail_if(plan.zero_by == ZeroBy::all_reduce && divides_gradients(plan), "by",
-               "gradients of which a rank keeps its part alone, summed for all ranks",
+               "ranks keep only their shard, but gradients are all-reduced",
                "by: scatter, gradients: kept or stage: 1");
 }
 
@@ -162,14 +162,14 @@ std::vector<int> read_placement(const std::optional<Field>& field, const Cluster
 /// Checks across several keys.
 void check_training_plan(const MappingReader& keys, const TrainWorkload& train, const Plan& plan) {
   keys.fail_if(plan.tensor_overlap && !plan.sequence_parallel, "tensor_overlap",
-               "all-reduces, which are not chunked behind products", "sequence_parallel: true, or leave the key out");
+               "all-reduces, which cannot overlap GEMMs in chunks", "sequence_parallel: true, or leave the key out");
   if (const auto zero = keys.find("zero"); zero && zero->is_mapping()) check_zero(zero->mapping(keys::zero), plan);
   keys.fail_if(plan.zero != 3 && keys.has("reshard_after_forward"), "reshard_after_forward",
                "zero: {} does not shard weights", "zero: 3, or leave the key out", plan.zero);
   const std::vector<Field> offload = keys.list("offload");
   for (const Field& item : offload) {
-    item.fail_if(item.text() == "none" && offload.size() > 1, "none beside other words",
-                 "none alone, or the other words");
+    item.fail_if(item.text() == "none" && offload.size() > 1, "none with other values",
+                 "none alone, or the other values");
   }
   if (const auto sync = keys.find("sync")) check_sync(sync->mapping(keys::sync), plan.sync);
   // Keys of the expert all-to-all and its launches need a model with experts.

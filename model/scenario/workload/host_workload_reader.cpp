@@ -49,7 +49,7 @@ HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
   keys.fail_if(keys.value_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase, "pattern",
                "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
   keys.fail_if(walk.working_set <= gpu.l2_cache, "working_set", "the L2 of {} holds {}",
-               "more than that: memory is what is asked about", gpu.name, format_binary_bytes(gpu.l2_cache));
+               "more than that, to measure memory", gpu.name, format_binary_bytes(gpu.l2_cache));
   keys.fail_if(walk.working_set > gpu.memory, "working_set", "{} has {}", "one that fits", gpu.name,
                format_binary_bytes(gpu.memory));
   return {fmt::format("pointer chase over {} of {}", format_binary_bytes(walk.working_set), gpu.name), walk, 1};

@@ -113,7 +113,7 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
 /// Reads the launching thread of a task, and checks that its work fits its resource.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
   keys.fail_if(std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu"), "on",
-               "{} waits for nobody", "the host thread that wants the result: on: cpu", task.on);
+               "{} cannot wait on the host", "the host thread that wants the result: on: cpu", task.on);
   const bool calls = std::holds_alternative<ModelCall>(task.work);
   const bool computes = calls || std::holds_alternative<Operator>(task.work);
   keys.fail_if(calls && !task.on.starts_with("gpu"), "on", "a model is called on a GPU, not on {}", "on: gpu0",

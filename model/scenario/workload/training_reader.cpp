@@ -175,7 +175,7 @@ DataShape read_data(const Field& field, const ModelConfig& model) {
 
 void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& parts) {
   const TransformerConfig* words_model = language_of(model);
-  field.fail_if(words_model == nullptr, "the parts of {} cannot be told apart",
+  field.fail_if(words_model == nullptr, "{} has no parts that can be frozen",
                 "a language model or a vision–language model, or leave the key out", model.name);
   enum class Part { vision, projector, language, embedding, blocks, head };
   const bool with_vision = std::holds_alternative<VisionLanguageConfig>(model.shape);
@@ -190,7 +190,8 @@ void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& par
     parts.head_frozen |= part == Part::language || part == Part::head;
   }
   field.fail_if(words_model->tied_embeddings && parts.embedding_frozen != parts.head_frozen,
-                "the output layer is the table of words, and only one of them is frozen", "both embedding and head");
+                "tied embeddings: embedding and head are one matrix, but only one is frozen",
+                "both embedding and head");
 }
 
 void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts) {
@@ -217,7 +218,7 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
     targets->fail_if(!lora.attention && !lora.ffn && !lora.qkv, "an empty list",
                      "attention, ffn, or both; qkv instead of attention");
   }
-  keys.fail_if(lora.ffn && language->experts > 1, "targets", "adapters beside the matrices of experts",
+  keys.fail_if(lora.ffn && language->experts > 1, "targets", "adapters for the matrices of experts",
                "targets: [attention]");
   parts.lora = lora;
 }
