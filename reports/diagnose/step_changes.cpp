@@ -1,8 +1,8 @@
-#include "reports/diagnose/step_changes.hpp"
-
+// Changes that make a slow step faster.
 #include <algorithm>
 #include <exception>
 
+#include "reports/diagnose/diagnosis.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
