@@ -71,7 +71,7 @@ class Refinement {
     ClassId before;
   };
 
-  /// By class, sum and number. Sorts values, as indices into two arrays take three times as long.
+  /// By class, sum and number. Sorts values: indices into two arrays would miss the cache.
   void put_in_order(std::span<Vertex> nodes) {
     order_.clear();
     for (const Vertex node : nodes) order_.emplace_back(class_of_[at_index(node)], sum_[at_index(node)], node);

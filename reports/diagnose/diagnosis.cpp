@@ -7,9 +7,7 @@
 #include <cmath>
 #include <exception>
 #include <limits>
-#include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "model/base/bytestream.hpp"
@@ -19,7 +17,6 @@
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/train_loader.hpp"
-#include "reports/diagnose/step_changes.hpp"
 #include "reports/print/names.hpp"
 #include "sim/simulate.hpp"
 
@@ -42,8 +39,6 @@ constexpr CauseRow cause_rows[] = {
   {name, remedy, CauseForm::form, change, smallest, usual, odds, size, command, look_at, varies},
 #include "reports/diagnose/causes.def"
 };
-
-constexpr double least_effect = 0.002;  ///< of the step: what changes it by less is no cause of this scenario
 
 /// The resource whose speed the cause is; empty where it is another override.
 std::string_view resource_of(const CauseRow& row, const Scenario& scenario) {
@@ -95,31 +90,26 @@ std::string filled(std::string_view pattern, const Scenario& scenario) {
   return text;
 }
 
-class Causes {
- public:
-  Causes(const Scenario& scenario, const Reload& reload, const StepTimes& times, const StepEvidence& measured)
-      : scenario_(scenario),
-        reload_(reload),
-        times_(times),
-        expected_(times.expected),
-        pause_(measured.pause),
-        measured_(measured.step),
-        bucket_(measured.bucket.value_or(Bytes(1e6))) {
-    for (const ResolvedSetting& one : resolved_values(scenario)) has_.insert(one.key + "=" + one.value);
-  }
+struct Causes {
+  const Scenario& scenario;
+  const Reload& reload;
+  const StepTimes& times;
+  const StepEvidence& measured;
+  std::set<std::string> has;  ///< overrides that change nothing
 
   /// Nothing where the scenario cannot have the cause, or has it already. `all`: the cause of the row before.
   [[nodiscard]] std::optional<CauseTimes> explained_by(const CauseRow& row,
                                                        const std::optional<CauseTimes>& all) const {
     if (row.form == CauseForm::nics && cards() <= 1) return std::nullopt;
-    if (row.form == CauseForm::pause && pause_ <= Seconds(0.0)) return std::nullopt;
-    if (row.form == CauseForm::bucket && !(bucket_ < scenario_.plan.sync.bucket)) return std::nullopt;
+    if (row.form == CauseForm::pause && measured.pause <= Seconds(0.0)) return std::nullopt;
+    if (row.form == CauseForm::bucket && !(bucket() < scenario.plan.sync.bucket)) return std::nullopt;
     if (row.form == CauseForm::setting &&
-        std::ranges::all_of(overrides_of(row, 1.0), [&](const std::string& one) { return has_.contains(one); })) {
+        std::ranges::all_of(overrides_of(row, 1.0), [&](const std::string& one) { return has.contains(one); })) {
       return std::nullopt;
     }
     // One part that is slow makes the step no slower than all of them.
-    const double first = row.form == CauseForm::key && all && all->share ? 1.0 / *all->share : measured_ / expected_;
+    const double first =
+        row.form == CauseForm::key && all && all->share ? 1.0 / *all->share : measured.step / times.expected;
     try {
       return has_share(row) ? at_best_size(row, first) : at_size(row, 1.0);
     } catch (const ScenarioError&) {
@@ -129,22 +119,19 @@ class Causes {
     return std::nullopt;
   }
 
-  [[nodiscard]] StepCause described(const CauseRow& row, const CauseTimes& times) const {
-    StepCause cause{times, std::string(row.name), std::string(row.remedy)};
-    if (row.form == CauseForm::bucket) cause.size = format_bytes(bucket_);
-    if (times.share) {
-      const std::string left = row.form == CauseForm::nics ? fmt::format("{} of {}", cards_left(*times.share), cards())
-                                                           : fmt::format("{:.0f} %", *times.share * 100.0);
+  [[nodiscard]] StepCause described(const CauseRow& row, const CauseTimes& at) const {
+    StepCause cause{at, std::string(row.name), std::string(row.remedy)};
+    if (row.form == CauseForm::bucket) cause.size = format_bytes(bucket());
+    if (at.share) {
+      const std::string left = row.form == CauseForm::nics ? fmt::format("{} of {}", cards_left(*at.share), cards())
+                                                           : fmt::format("{:.0f} %", *at.share * 100.0);
       cause.size = fmt::format(fmt::runtime(row.size), left);
     }
-    if (resource_of(row, scenario_).empty()) cause.overrides = overrides_of(row, times.share.value_or(1.0));
-    cause.command = filled(row.command, scenario_);
-    cause.look_at = filled(row.look_at, scenario_);
+    if (resource_of(row, scenario).empty()) cause.overrides = overrides_of(row, at.share.value_or(1.0));
+    cause.command = filled(row.command, scenario);
+    cause.look_at = filled(row.look_at, scenario);
     return cause;
   }
-
- private:
-  static constexpr double near_enough = 0.01;  ///< of the measured step
 
   [[nodiscard]] std::vector<std::string> overrides_of(const CauseRow& row, double share) const {
     switch (row.form) {
@@ -153,7 +140,7 @@ class Causes {
       case CauseForm::nics:
         return {fmt::format("cluster.network.nics_per_node={}", cards_left(share))};
       case CauseForm::bucket:
-        return {fmt::format(fmt::runtime(row.change), bucket_.value())};
+        return {fmt::format(fmt::runtime(row.change), bucket().value())};
       case CauseForm::key:
         return {fmt::format(fmt::runtime(row.change), fmt::format("{:.6g}", share * 100.0))};
       default:
@@ -165,37 +152,31 @@ class Causes {
 
   /// A loader that does nothing to the step but deliver so large a share of its samples in time.
   [[nodiscard]] std::string slow_loader(double share) const {
-    const auto* train = std::get_if<TrainWorkload>(&scenario_.workload);
+    const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
     if (train == nullptr) throw UsageError("nothing is loaded");
-    const double samples = loader_use(scenario_, *train).batch;
+    const double samples = loader_use(scenario, *train).batch;
     return fmt::format(
         "workload.train.loader={{ workers: 1, per_sample: {:.9g} ms, pinned: true, non_blocking: true, persistent: "
         "true }}",
-        times_.estimated.value() * 1e3 / samples / share);
+        times.estimated.value() * 1e3 / samples / share);
   }
 
-  [[nodiscard]] int cards() const { return scenario_.cluster.network.nics_per_node; }
+  [[nodiscard]] Bytes bucket() const { return measured.bucket.value_or(Bytes(1e6)); }
+  [[nodiscard]] int cards() const { return scenario.cluster.network.nics_per_node; }
   [[nodiscard]] int cards_left(double share) const {
     return std::max(1, static_cast<int>(std::lround(share * cards())));
   }
 
+  /// Nothing where the step hardly changes.
   [[nodiscard]] std::optional<CauseTimes> at_size(const CauseRow& row, double share) const {
-    if (row.form == CauseForm::nics) share = static_cast<double>(cards_left(share)) / cards();
-    if (share == 1.0 && has_share(row)) return std::nullopt;
-    const std::tuple key(row.form, row.change, share);
-    if (!predicted_.contains(key)) predicted_.emplace(key, predicted(row, share));
-    const CauseTimes& cause = predicted_.at(key);
-    return std::abs(cause.step / expected_ - 1.0) < least_effect ? std::nullopt : std::optional(cause);
-  }
-
-  [[nodiscard]] CauseTimes predicted(const CauseRow& row, double share) const {
-    const std::string_view resource = resource_of(row, scenario_);
+    constexpr double least_effect = 0.002;  ///< of the step
+    const std::string_view resource = resource_of(row, scenario);
     const Scenario altered =
-        resource.empty() ? reload_(overrides_of(row, share)) : with_speed(scenario_, resource, share);
-    CauseTimes cause = times_.with(predict(altered, Fidelity::estimate, Detail::numbers));
+        resource.empty() ? reload(overrides_of(row, share)) : with_speed(scenario, resource, share);
+    CauseTimes cause = times.with(predict(altered, Fidelity::estimate, Detail::numbers));
     if (has_share(row)) cause.share = share;
-    if (row.form == CauseForm::pause) cause.step += cause.pause = pause_;
-    return cause;
+    if (row.form == CauseForm::pause) cause.step += cause.pause = measured.pause;
+    return std::abs(cause.step / times.expected - 1.0) < least_effect ? std::nullopt : std::optional(cause);
   }
 
   /// At the size with which the step takes the measured time, else at the nearest. A step is about convex in the
@@ -206,15 +187,18 @@ class Causes {
       double slower, excess;
     };
     const double slowest = row.form == CauseForm::nics ? cards() : 1.0 / row.smallest;
-    constexpr double far = 4.0;  ///< times as slow: there a line says little
+    constexpr double near_enough = 0.01;  ///< of the measured step
+    constexpr double far = 4.0;           ///< times as slow: there a line says little
     std::optional<CauseTimes> nearest;
     double least = std::numeric_limits<double>::infinity();
-    std::vector<Size> below{{1.0, expected_ / measured_ - 1.0}}, above;  // the last is next to the size
+    std::vector<Size> below{{1.0, times.expected / measured.step - 1.0}}, above;  // the last is next to the size
     double next = std::min(first, slowest);
     const int most_tries = row.form == CauseForm::key ? 3 : 8;  // predictions without symmetry take ten times as long
-    for (int i = 0; i < most_tries && next > below.back().slower; ++i) {
+    for (int i = 0; i < most_tries; ++i) {
+      if (row.form == CauseForm::nics) next = static_cast<double>(cards()) / cards_left(1.0 / next);
+      if (next <= below.back().slower || (!above.empty() && next >= above.back().slower)) break;
       std::optional<CauseTimes> cause = at_size(row, 1.0 / next);
-      const double excess = (cause ? cause->step : expected_) / measured_ - 1.0;
+      const double excess = (cause ? cause->step : times.expected) / measured.step - 1.0;
       if (std::abs(excess) < least) nearest = std::move(cause);
       least = std::min(least, std::abs(excess));
       if (least < near_enough) break;
@@ -240,18 +224,10 @@ class Causes {
     }
     return nearest;
   }
-
-  const Scenario& scenario_;
-  const Reload& reload_;
-  const StepTimes& times_;
-  Seconds expected_, pause_, measured_;
-  Bytes bucket_;
-  std::set<std::string> has_;  ///< overrides that change nothing
-  mutable std::map<std::tuple<CauseForm, std::string_view, double>, CauseTimes> predicted_;
 };
 
 /// Those that slow the step. A row that shares predictions with the one before, or begins at its size, is of its task.
-std::vector<StepCause> causes_of(const Causes& causes, Seconds expected, const RunTasks& run_tasks) {
+std::vector<StepCause> causes_of(const Causes& causes, const RunTasks& run_tasks) {
   std::vector<std::size_t> first{0};
   for (std::size_t row = 1; row < std::size(cause_rows); ++row) {
     const CauseRow &own = cause_rows[row], &before = cause_rows[row - 1];
@@ -267,8 +243,9 @@ std::vector<StepCause> causes_of(const Causes& causes, Seconds expected, const R
     std::vector<Found> found;
     std::optional<CauseTimes> cause;
     for (std::size_t row = first[task]; row < first[task + 1]; ++row) {
-      cause = causes.explained_by(cause_rows[row], cause);
-      if (cause && cause->step > expected) found.push_back({row, *cause});
+      const bool same = row > first[task] && cause_rows[row].form != CauseForm::key;
+      if (!same) cause = causes.explained_by(cause_rows[row], cause);
+      if (cause && cause->step > causes.times.expected) found.push_back({row, *cause});
     }
     Bytestream bytes;
     bytes.put(found);
@@ -385,7 +362,9 @@ StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload_whole
   const StepTimes times{diagnosis.expected, result.time()};
   const StepCause none{times.with(result), "none"};
   if (measured.step > diagnosis.expected) {
-    diagnosis.causes = causes_of({steady, reload, times, measured}, diagnosis.expected, run_tasks);
+    Causes causes{steady, reload, times, measured, {}};
+    for (const ResolvedSetting& one : resolved_values(steady)) causes.has.insert(one.key + "=" + one.value);
+    diagnosis.causes = causes_of(causes, run_tasks);
   }
   weigh(diagnosis, measured, none);
   if (measured.step >= diagnosis.low) {

@@ -71,6 +71,10 @@ struct StepDiagnosis {
 StepDiagnosis diagnose_step(const Scenario& scenario, const Reload& reload, const StepEvidence& measured,
                             Fidelity fidelity, const RunTasks& run_tasks = run_tasks_here);
 
+/// The best changes from a state without another training or other hardware; the end of the likeliest cause is one of
+/// the changes. All are estimated, `expected` too. `in_state` loads the scenario with that cause. Throws as predict.
+std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Result& expected, const Reload& in_state);
+
 /// At most 40 lines, ending in a line end; traces add a section.
 std::string to_text(const StepDiagnosis& diagnosis, const std::optional<TraceDiagnosis>& traces = std::nullopt);
 std::string to_json(const StepDiagnosis& diagnosis, const std::optional<TraceDiagnosis>& traces = std::nullopt);

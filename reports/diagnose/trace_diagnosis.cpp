@@ -18,6 +18,8 @@ namespace foretrain {
 namespace {
 
 using Kernels = std::map<KernelKind, TracedKernels>;
+constexpr Seconds IdleTime::*idle_parts[] = {&IdleTime::host, &IdleTime::loader, &IdleTime::dependency,
+                                             &IdleTime::unknown};
 
 /// The mean step of all ranks.
 struct MeanTrace {
@@ -38,10 +40,7 @@ MeanTrace mean_of(std::span<const RankTrace> traces) {
       all.alone += share * kernels.alone;
       mean.busy += share * kernels.alone;
     }
-    mean.idle.host += share * trace.idle_by.host;
-    mean.idle.loader += share * trace.idle_by.loader;
-    mean.idle.dependency += share * trace.idle_by.dependency;
-    mean.idle.unknown += share * trace.idle_by.unknown;
+    for (Seconds IdleTime::*const part : idle_parts) mean.idle.*part += share * (trace.idle_by.*part);
     if (trace.step_known) mean.step = mean.step.value_or(Seconds(0.0)) + share * trace.step;
   }
   return mean;
@@ -58,7 +57,7 @@ void set_idle(MeanTrace& trace, Seconds step, const Scenario& scenario) {
   const Seconds rest = std::max(step - trace.busy, Seconds(0.0)), known = trace.idle.total();
   IdleTime& idle = trace.idle;
   if (known > Seconds(0.0)) {
-    for (Seconds* part : {&idle.host, &idle.loader, &idle.dependency, &idle.unknown}) *part = rest * (*part / known);
+    for (Seconds IdleTime::*const part : idle_parts) idle.*part = rest * (idle.*part / known);
   } else {
     idle.unknown = rest;
   }
@@ -233,32 +232,35 @@ void set_communication(TraceDiagnosis& diagnosis, std::span<const RankTrace> tra
 
 std::vector<TraceCollective> collectives_of(std::span<const RankTrace> traces, const Scenario& scenario,
                                             const std::map<InstanceKey, Instance>& instances) {
-  std::map<std::tuple<KernelKind, double, int>, std::vector<double>> times;
+  struct Seen {
+    std::vector<double> times;
+    double count = 0.0;
+    TracedCollective example = {};
+  };
+  std::map<std::tuple<KernelKind, double, int>, Seen> seen;
   for (const auto& [key, instance] : instances) {
-    times[{std::get<1>(key), std::get<2>(key), std::get<3>(key)}].push_back(instance.shortest().second.value());
+    seen[{std::get<1>(key), std::get<2>(key), std::get<3>(key)}].times.push_back(instance.shortest().second.value());
   }
   double steps = 0.0;
-  std::map<std::tuple<KernelKind, double, int>, std::pair<double, TracedCollective>> seen;
   for (const RankTrace& trace : traces) {
     steps += trace.summary.steps;
     for (const TracedCollective& one : trace.summary.collectives) {
-      auto& [count, example] = seen[{one.kind, one.size.value(), one.ranks}];
-      count += 1.0;
-      example = one;
+      Seen& alike = seen[{one.kind, one.size.value(), one.ranks}];
+      alike.count += 1.0;
+      alike.example = one;
     }
   }
   std::vector<TraceCollective> rows;
-  for (const auto& [key, found] : seen) {
-    const TracedCollective& one = found.second;
-    TraceCollective& row = rows.emplace_back(TraceCollective{one.kind, one.size, one.ranks, found.first / steps});
-    row.time = Seconds(median(times[key]));
+  for (const auto& [key, alike] : seen) {
+    const TracedCollective& one = alike.example;
+    rows.push_back({one.kind, one.size, one.ranks, alike.count / steps, Seconds(median(alike.times))});
   }
   const auto all = [](const TraceCollective& row) { return row.count * row.time; };
   std::ranges::stable_sort(rows, std::ranges::greater{}, all);
   constexpr std::size_t shown = 8;
   if (rows.size() > shown) rows.resize(shown);
   for (TraceCollective& row : rows) {
-    set_bandwidths(row, seen[{row.kind, row.size.value(), row.ranks}].second, scenario);
+    set_bandwidths(row, seen[{row.kind, row.size.value(), row.ranks}].example, scenario);
   }
   return rows;
 }

@@ -21,6 +21,22 @@ void predict_in_order(const std::vector<foretrain::Scenario>& plans, bool backwa
   CHECK(child.wait().well());
 }
 
+const NamedProperty properties[] = {
+    {"an estimate is no longer than the simulation", estimate_is_below_flows},
+    {"where nothing meets, steps take as long as flows", steps_take_as_long_as_flows},
+    {"auto is no slower than a named algorithm", automatic_is_not_slower_than_named},
+    {"less traffic of others is never slower", less_background_is_not_slower},
+    {"fewer faults are never slower", fewer_faults_are_not_slower},
+    {"more bandwidth is never slower", more_bandwidth_is_not_slower},
+    {"twice every rate is half the time", twice_every_rate_is_half_the_time},
+    {"a tree of one leaf is one switch", one_leaf_is_one_switch},
+    {"idle nodes change nothing", idle_nodes_change_nothing},
+    {"renumbered nodes change nothing", renumbered_nodes_change_nothing},
+    {"a breakdown adds up, and what is exposed is part of the total", parts_add_up},
+    {"memory falls with ZeRO and grows with the batch", memory_follows_zero_and_batch},
+};
+constexpr std::size_t of_collectives = 8;  ///< the first
+
 }  // namespace
 
 TEST_CASE("property: a stage of a sweep is the same point alone", "[sweep]") {
@@ -37,20 +53,6 @@ TEST_CASE("property: a stage of a sweep is the same point alone", "[sweep]") {
 }
 
 TEST_CASE("property: random plans", "[plans]") {
-  const NamedProperty properties[] = {
-      {"an estimate is no longer than the simulation", estimate_is_below_flows},
-      {"where nothing meets, steps take as long as flows", steps_take_as_long_as_flows},
-      {"auto is no slower than a named algorithm", automatic_is_not_slower_than_named},
-      {"less traffic of others is never slower", less_background_is_not_slower},
-      {"fewer faults are never slower", fewer_faults_are_not_slower},
-      {"more bandwidth is never slower", more_bandwidth_is_not_slower},
-      {"twice every rate is half the time", twice_every_rate_is_half_the_time},
-      {"idle nodes change nothing", idle_nodes_change_nothing},
-      {"a tree of one leaf is one switch", one_leaf_is_one_switch},
-      {"renumbered nodes change nothing", renumbered_nodes_change_nothing},
-      {"a breakdown adds up, and what is exposed is part of the total", parts_add_up},
-      {"memory falls with ZeRO and grows with the batch", memory_follows_zero_and_batch},
-  };
   hold_for_all(properties, random_plan, scenarios_to_try(300), seed_to_use(2026));
 }
 
@@ -61,15 +63,6 @@ TEST_CASE("property: unequal workers of servers", "[servers]") {
 }
 
 TEST_CASE("property: random collectives", "[collectives]") {
-  const NamedProperty properties[] = {
-      {"an estimate is no longer than the simulation", estimate_is_below_flows},
-      {"where nothing meets, steps take as long as flows", steps_take_as_long_as_flows},
-      {"auto is no slower than a named algorithm", automatic_is_not_slower_than_named},
-      {"less traffic of others is never slower", less_background_is_not_slower},
-      {"fewer faults are never slower", fewer_faults_are_not_slower},
-      {"more bandwidth is never slower", more_bandwidth_is_not_slower},
-      {"twice every rate is half the time", twice_every_rate_is_half_the_time},
-      {"a tree of one leaf is one switch", one_leaf_is_one_switch},
-  };
-  hold_for_all(properties, random_collective, scenarios_to_try(300), seed_to_use(2026));
+  hold_for_all(std::span(properties).first(of_collectives), random_collective, scenarios_to_try(300),
+               seed_to_use(2026));
 }

@@ -39,14 +39,7 @@ TEST_CASE("What few runs have is told where they have it") {
 TEST_CASE("Calls of a model are told with what they are made of and wait for") {
   Result result = task_list();
   ModelCallResult& call = result.tasks()->calls["net"];
-  call.execution = ExecutionMode::compiled;
-  call.operators = 33;
-  call.kernels = 11;
-  call.fused = 14;
-  call.folded = 8;
-  call.host = Seconds(33e-6);
-  call.device = Seconds(308e-6);
-  call.intermediates = Bytes(1.81e6);
+  call = {ExecutionMode::compiled, 33, 11, 14, 8, Seconds(33e-6), Seconds(308e-6), Bytes(1.81e6)};
   const std::string text = to_text(result);
   CHECK_THAT(text,
              Catch::Contains("net: 33 operators in 11 kernels, 14 fused, 8 folded; intermediate results 1.81 MB"));

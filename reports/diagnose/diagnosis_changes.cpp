@@ -1,8 +1,8 @@
-#include "reports/diagnose/step_changes.hpp"
-
+// Changes that make a slow step faster.
 #include <algorithm>
 #include <exception>
 
+#include "reports/diagnose/diagnosis.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -31,30 +31,11 @@ double speedup_of(const Result& now, const Result& changed) {
   return before != nullptr ? after->samples_per_second / before->samples_per_second : now.time() / changed.time();
 }
 
-/// Those that fit and gain by an estimate, greatest gain first.
-std::vector<WhatIf> gains(const Scenario& state, const Result& now, const Reload& in_state, const StepCause* cause) {
-  constexpr double least_gain = 0.01;
-  std::vector<WhatIf> gains;
-  for (WhatIf& remedy : remedies(state, in_state)) {
-    const bool fixes = cause != nullptr && !cause->overrides.empty() && has_keys_of(remedy.overrides, cause->overrides);
-    if (!remedy.scenario || fixes || changes_training(remedy)) continue;
-    try {
-      remedy.result = predict(*remedy.scenario, Fidelity::estimate, Detail::numbers);
-    } catch (const std::exception&) {
-      continue;  // a change that this scenario cannot have
-    }
-    const bool grows = now.train() != nullptr && now.train()->memory.fits() && !remedy.result->train()->memory.fits();
-    remedy.speedup = speedup_of(now, *remedy.result);
-    if (!grows && remedy.speedup > 1.0 + least_gain) gains.push_back(std::move(remedy));
-  }
-  std::ranges::stable_sort(gains, std::ranges::greater{}, &WhatIf::speedup);
-  return gains;
-}
-
 }  // namespace
 
 std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Result& expected, const Reload& in_state) {
   constexpr std::size_t shown = 3;
+  constexpr double least_gain = 0.01;
   const Scenario state = in_state({});
   const Result now = predict(state, Fidelity::estimate, Detail::numbers);
   std::vector<StepChange> changes;
@@ -63,7 +44,16 @@ std::vector<StepChange> best_changes(const StepDiagnosis& diagnosis, const Resul
   };
   const StepCause* cause = now.time() > expected.time() ? &diagnosis.causes.front() : nullptr;
   if (cause != nullptr) add(cause->remedy, {}, expected);
-  for (const WhatIf& gain : gains(state, now, in_state, cause)) add(gain.name, gain.overrides, *gain.result);
+  for (const WhatIf& change : remedies(state, in_state)) {
+    const bool fixes = cause != nullptr && !cause->overrides.empty() && has_keys_of(change.overrides, cause->overrides);
+    if (!change.scenario || fixes || changes_training(change)) continue;
+    try {
+      const Result result = predict(*change.scenario, Fidelity::estimate, Detail::numbers);
+      const bool grows = now.train() != nullptr && now.train()->memory.fits() && !result.train()->memory.fits();
+      if (!grows && speedup_of(now, result) > 1.0 + least_gain) add(change.name, change.overrides, result);
+    } catch (const std::exception&) {  // a change that this scenario cannot have
+    }
+  }
   std::erase_if(changes, [](const StepChange& change) { return change.speedup <= 1.0; });
   std::ranges::stable_sort(changes, std::ranges::greater{}, &StepChange::speedup);
   if (changes.size() > shown) changes.resize(shown);
