@@ -48,7 +48,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
     columns.push_back(moment);
     header.emplace_back(name(phase));
   }
-  header.emplace_back("of capacity at peak");
+  header.emplace_back("of capacity");
   TextTable table("l" + std::string(columns.size(), 'r') + "l");
   table.add_row(header);
   const MemoryParts& peak = timeline.moments[timeline.peak].parts;

@@ -109,7 +109,7 @@ TEST_CASE("explain, timeline and memory resolve auto as predict does, and print 
   };
   const std::string predicted = run({"predict", file, "--fidelity", "estimate"});
   const std::string explained = run({"explain", file, "--fidelity", "estimate"});
-  CHECK_THAT(explained.substr(0, explained.find('\n')), Catch::Contains(step_time_in(predicted)));
+  CHECK_THAT(explained.substr(0, explained.find("Bottleneck")), Catch::Contains(step_time_in(predicted)));
   run({"timeline", file, "--fidelity", "estimate", "-o", folder.file("trace.json")});
   CHECK_THAT(run({"memory", file}), Catch::Contains("GB"));
 }

@@ -108,7 +108,7 @@ TEST_CASE("A plan that does not fit is told, and with --strict the exit status s
   output_of({"predict", "fit-memory-7b"});
   const FilterResult strict = run_program({"predict", "fit-memory-7b", "gpt2-xl-dgx-a100", "--strict"});
   CHECK(strict.status == 1);
-  CHECK_THAT(strict.output, Catch::Contains("]\n\nDOES NOT FIT"));
+  CHECK_THAT(strict.output, Catch::Contains(")\n\nDOES NOT FIT"));
   CHECK_THAT(strict.errors, Catch::Contains("does not fit into the memory of a GPU"));
   output_of({"predict", "gpt2-xl-dgx-a100", "--strict"});
 }

@@ -123,7 +123,7 @@ TEST_CASE("There are colours on a terminal, and never where NO_COLOR or a dumb t
 
 TEST_CASE("A locale without UTF-8 gets ASCII") {
   if (!has_terminals()) return;
-  const std::vector<std::string> page = {"predict", step, "--fidelity", "estimate"};
+  const std::vector<std::string> page = {"predict", step, "--fidelity", "estimate", "--verbose"};
   for (const char* locale : {"LC_ALL=C", "LANG=de_DE.ISO-8859-1"}) {
     const std::string screen = at_terminal(page, 80, {locale, "NO_COLOR=1"}).screen;
     CHECK(is_ascii(screen));

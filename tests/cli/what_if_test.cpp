@@ -25,7 +25,7 @@ TEST_CASE("compare tells scenarios side by side and what makes the difference") 
   const std::string result = output_of({"compare", "gpt2-xl-dgx-a100", "servers-slow-worker"});
   CHECK_THAT(result, Catch::Contains("times as fast as [1]") && Catch::Contains("exposed communication -"));
   // Changed settings, beside their effect.
-  for (const char* row : {"\n  Data +16 +8\n", "\n  Gradients algorithm +ring +parameter_server\n"}) {
+  for (const char* row : {"\n  Data +16 +8\n", "\n  Gradient sync algorithm +ring +parameter_server\n"}) {
     CHECK(std::regex_search(result, std::regex(row)));
   }
   CHECK_THAT(run_program({"compare", "gpt2-xl-dgx-a100", "servers-slow-worker", "--json"}).output,
