@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "model/cost/gemm.hpp"
 #include "model/cost/kernels.hpp"
 
 namespace foretrain {
@@ -11,9 +10,10 @@ namespace foretrain {
 namespace {
 
 /// Start and drain of the operator's kernels.
-Seconds fixed_time(const Operator& op, const Gpu& gpu, const Calibration& calibration) {
-  if (!std::holds_alternative<Streaming>(op.work)) return start_time(calibration.matmul.fixed_us, gpu);
-  return Seconds(calibration.streaming.kernel_us * op.kernels * 1e-6);
+Seconds fixed_time(const Operator& op, const Calibration& calibration) {
+  const bool streams = std::holds_alternative<Streaming>(op.work);
+  const double us = streams ? calibration.streaming.kernel_us * op.kernels : calibration.matmul.fixed_us;
+  return Seconds(us * 1e-6);
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ Seconds fixed_time(const Operator& op, const Gpu& gpu, const Calibration& calibr
 DeviceShare device_share(const Operator& op, Seconds time, const Gpu& gpu, const Calibration& calibration) {
   if (!(time > Seconds(0.0))) return {0.0, 0.0};
   const double count = std::visit([](const auto& work) { return thread_blocks(work); }, op.work);
-  const double busy = std::max(0.0, (time - fixed_time(op, gpu, calibration)) / time);
+  const double busy = std::max(0.0, (time - fixed_time(op, calibration)) / time);
   const double arithmetic = flops(op) / (gpu.matrix_rate(op.precision) * time);
   const BytesPerSecond bandwidth = gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency;
   DeviceShare share;

@@ -194,7 +194,7 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   p.memory = memory_time(gemm, gpu, calibration).value();
   p.part = (2.0 * p.batch * p.m * p.n * bytes_per_element(Precision::fp32) / gpu.l2_bandwidth).value();
   p.loads_apart = load < shortest_copy ? 1.0 : 0.0;
-  p.vector_fixed = start_time(c.fixed_us, gpu).value();
+  p.vector_fixed = c.fixed_us * 1e-6;
   switch (inner) {
     case InnerProduct::warps:
       p.fixed = p.vector_fixed;
@@ -369,11 +369,6 @@ Bound vector_bound(const Problem& p) {
 }
 
 }  // namespace
-
-Seconds start_time(double at_a100_us, const Gpu& gpu) {
-  constexpr Hertz a100(1.41e9);
-  return Seconds(at_a100_us * 1e-6) * (gpu.boost_clock.value() > 0.0 ? a100 / gpu.boost_clock : 1.0);
-}
 
 // A scheduler starts one instruction a clock (Volta and later). Where it has 32 lanes, loads and addresses take turns
 // with multiplications; where it has 16, a multiplication lasts two clocks and leaves room for them.

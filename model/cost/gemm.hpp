@@ -43,9 +43,6 @@ struct GemmTime {
   [[nodiscard]] Seconds total() const { return body + fixed; }
 };
 
-/// Start and drain of a kernel, which take clocks, on a GPU of another clock than A100's.
-Seconds start_time(double at_a100_us, const Gpu& gpu);
-
 /// Whether CUDA cores need every issue slot for multiplications, so that addresses and loads take turns with them.
 bool shares_issue_slots(const Gpu& gpu);
 

@@ -219,8 +219,16 @@ KernelTime transform_time(const Convolution& work, Precision precision, const Tr
 
 // Thread blocks of the implicit GEMM.
 double thread_blocks(const Convolution& w) {
-  const Gemm gemm = implicit_product(w, Precision::fp32, false, Bytes(0.0));
-  return product_blocks(number(gemm.batch), number(gemm.m), number(gemm.n));
+  const double groups = number(w.groups), out = number(w.k) / groups, in = number(w.c) / groups;
+  switch (w.pass) {
+    case ConvolutionPass::forward:
+      return product_blocks(groups, number(w.n) * number(w.p) * number(w.q), out);
+    case ConvolutionPass::data_gradient:
+      return product_blocks(groups, number(w.n) * number(w.h) * number(w.w), in);
+    case ConvolutionPass::weight_gradient:
+      break;
+  }
+  return product_blocks(groups, out, in * number(w.r) * number(w.s));
 }
 
 double transform_saving(const Convolution& work, Precision precision) {

@@ -28,8 +28,14 @@ Bytes kept(const Streaming& work, const Gpu& gpu) {
 }
 
 double relative_efficiency(StreamingKind kind, const StreamingConstants& constants) {
-  if (kind == StreamingKind::gather) return constants.gather_efficiency;
-  return kind == StreamingKind::optimizer ? constants.optimizer_efficiency : 1.0;
+  switch (kind) {
+    case StreamingKind::gather:
+      return constants.gather_efficiency;
+    case StreamingKind::optimizer:
+      return constants.optimizer_efficiency;
+    default:
+      return 1.0;
+  }
 }
 
 // Threads that a multiprocessor holds (CUDA C++ Programming Guide, technical specifications for each compute

@@ -49,11 +49,9 @@ Layer BlockBuilder::embedding() const {
     }
   }
   if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
-  if (c.vocabulary > 0) {
-    // Cleared where it is as long as activations, too (PyTorch, native/cuda/Embedding.cu: at::zeros).
-    const StreamBytes cleared{"gradient", StreamingKind::elementwise, 0.0, 0.0, 0.0, element_.value(), false};
-    const auto table = plain() ? plain_table_gradient(c.tied_embeddings) : std::vector{cleared};
-    append_streams(layer, "embedding table", table, number(c.vocabulary) * number(c.hidden) / t, options_);
+  if (plain() && c.vocabulary > 0) {
+    const auto numbers = number(c.vocabulary) * number(c.hidden) / t;
+    append_streams(layer, "embedding table", plain_table_gradient(c.tied_embeddings), numbers, options_);
   }
   if (has_dropout(c.family) && stream_ == element_) {
     residual(layer, "embedding dropout");

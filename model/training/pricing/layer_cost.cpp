@@ -16,8 +16,15 @@ namespace foretrain {
 namespace {
 
 GroupKind group_of(LayerCollective::Group group) {
-  using enum LayerCollective::Group;
-  return group == context ? GroupKind::context : group == expert ? GroupKind::expert : GroupKind::tensor;
+  switch (group) {
+    case LayerCollective::Group::tensor:
+      return GroupKind::tensor;
+    case LayerCollective::Group::context:
+      return GroupKind::context;
+    case LayerCollective::Group::expert:
+      return GroupKind::expert;
+  }
+  return GroupKind::tensor;
 }
 
 /// Its name in results.
@@ -113,12 +120,6 @@ double modules_of(const Layer& layer) {
   return number(std::ranges::count_if(layer.forward, is_product)) + (layer.splittable ? 2.0 : 1.0);
 }
 
-/// Rows of a table are looked up before all blocks.
-bool is_table(const Layer& layer) {
-  const auto* const first = layer.forward.empty() ? nullptr : std::get_if<Streaming>(&layer.forward.front().work);
-  return !layer.splittable && first != nullptr && first->kind == StreamingKind::gather;
-}
-
 }  // namespace
 
 LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes)
@@ -208,19 +209,17 @@ std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backwa
 /// (Megatron-Core, distributed_data_parallel.py: main_grad.add_; DeepSpeed, bf16_optimizer.py, update_hp_grads;
 /// nanotron, gradient_accumulator.py). Else the first gradient is the sum, and later ones are added to it (PyTorch,
 /// csrc/autograd/functions/accumulate_grad.h). Clipped ones are read for their norm, in fp16 for infinities, too, and
-/// rewritten before (NVIDIA DeepLearningExamples, TensorFlow/LanguageModeling/BERT/optimization.py). Where products add
-/// theirs up, a table of words has none: its gradient is added to sums that were cleared (Megatron-Core, as above).
+/// rewritten before (NVIDIA DeepLearningExamples, TensorFlow/LanguageModeling/BERT/optimization.py).
 std::vector<Operator> LayerPricer::gradient_sums(const Layer& layer) const {
   const Plan& plan = scenario_.plan;
   const int passes = micro_batches(train_, plan);
   using enum Sync::Accumulation;
-  const bool by_products = plan.sync.accumulation == fused;
-  if ((by_products ? !is_table(layer) : passes == 1) || !(layer.parameters > 0.0)) return {};
+  if (plan.sync.accumulation == fused || passes == 1 || !(layer.parameters > 0.0)) return {};
   const bool of_fp32 = train_.code.cache_cast_weights || plan.zero == 3;
   const Precision format = of_fp32 ? Precision::fp32 : storage_precision(train_.precision);
   const Bytes own = bytes_per_element(format), sum = std::max(own, bytes_per_element(plan.sync.gradient_precision));
   const bool clips = plan.sync.accumulation == clipped;
-  const double later = by_products ? 1.0 : 1.0 - 1.0 / passes, written = own < sum || clips ? 1.0 : later;
+  const double later = 1.0 - 1.0 / passes, written = own < sum || clips ? 1.0 : later;
   const double looks = clips ? train_.precision == Precision::fp16 ? 3.0 : 2.0 : 0.0;
   const double elements =
       divides_gradients(plan) ? parameters_of_shard(plan, layer.parameters, layer.expert_parameters) : layer.parameters;
