@@ -68,14 +68,14 @@ bool has_generation(const Gpu& gpu) {
   return !gpu.processor && (generation_of(gpu) > 0 || !older_than_all);
 }
 
-/// A stack runs its kernels one by one, waits for gradients or for the collectives of tensor ranks, or has attention
-/// that long for most of its work.
-bool is_plain(const Scenario& scenario, const TrainWorkload& train) {
+/// What keeps a framework from hiding time as tuned ones do; empty: nothing.
+std::string_view unhidden(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
-  if (train.code.kernels == KernelSet::unfused || !plan.sync.overlap || (plan.tensor > 1 && !plan.tensor_overlap))
-    return true;
+  if (train.code.kernels == KernelSet::unfused) return "unfused kernels";
+  if (!plan.sync.overlap) return "gradient reduction without overlap";
+  if (plan.tensor > 1 && !plan.tensor_overlap) return "tensor-parallel collectives without overlap";
   const auto* transformer = std::get_if<TransformerConfig>(&train.model.shape);
-  return transformer != nullptr && transformer->sequence >= long_sequence;
+  return transformer != nullptr && transformer->sequence >= long_sequence ? "long sequences" : "";
 }
 
 Kind of_computing(const Scenario& scenario, const TrainWorkload& train) {
@@ -87,8 +87,8 @@ Kind of_computing(const Scenario& scenario, const TrainWorkload& train) {
     kind = late("network", "convolutional networks", c.network, c);
   } else if (transformer != nullptr && transformer->experts > 1) {
     kind = either_way("experts", "mixture of experts", c.experts);
-  } else if (is_plain(scenario, train)) {
-    kind = late("plain", "unfused or non-overlapped frameworks", c.plain, c);
+  } else if (const std::string_view why = unhidden(scenario, train); !why.empty()) {
+    kind = late("plain", why, c.plain, c);
   } else {
     kind = late("recipe", "tuned frameworks", c.recipe, c);
   }

@@ -132,9 +132,11 @@ constexpr std::array<ListRow, 5> lists = {
      {"frameworks", "List or show known frameworks", list_trainers, shown_file<Catalogue::trainer>},
      {"trainers", "List or show known frameworks", list_trainers, shown_file<Catalogue::trainer>, nullptr, true}}};
 
-void print_list(const ListRow& list) {
+void print_list(const ListRow& list, const std::string& word) {
   TextTable table("lll");
-  for (const CatalogueEntry& entry : list.entries()) table.add_row({entry.name, entry.kind, entry.description});
+  for (const CatalogueEntry& entry : list.entries()) {
+    if (entry.name.find(word) != std::string::npos) table.add_row({entry.name, entry.kind, entry.description});
+  }
   print_page(table.text(0));
 }
 
@@ -145,8 +147,10 @@ void add_list(CLI::App& app, ExitStatus& status) {
     CLI::App* command = app.add_subcommand(row.command, row.help);
     command->require_subcommand(1);
     if (row.is_former) command->group("");
-    command->add_subcommand("list", row.help)->callback([&row] { print_list(row); });
-    const auto name = std::make_shared<std::string>();
+    const auto word = std::make_shared<std::string>(), name = std::make_shared<std::string>();
+    CLI::App* list = command->add_subcommand("list", row.help);
+    list->add_option("WORD", *word, "list names that contain it");
+    list->callback([&row, word] { print_list(row, *word); });
     CLI::App* show = command->add_subcommand("show", "Show the file of a name, with derived values");
     show->add_option("NAME", *name, "a name from `list`, its start, or a file")->required();
     show->callback([&row, name] { print(row.shown(*name)); });

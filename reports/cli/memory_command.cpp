@@ -33,9 +33,12 @@ MemoryReport memory_report(const std::string& file, const std::vector<std::strin
     }
   }
   report.micro_batch = train->micro_batch;
-  report.global_batch = train->global_batch;
   report.stages = scenario.plan.pipeline;
   report.largest_micro_batch = largest_micro_batch(scenario, *train);
+  report.largest_of_batch = report.largest_micro_batch;
+  while (report.largest_of_batch > 1 && train->global_batch % (report.largest_of_batch * scenario.plan.data) != 0) {
+    --report.largest_of_batch;
+  }
   report.remedies = remedies_for_memory(scenario, *train);
   return report;
 }

@@ -286,8 +286,7 @@ PlanReport searched(const PlanOptions& options) {
   }
   keep_plans_of(report.exporter, space.spaces, report.search.best);
   const PlanSearch& search = report.search;
-  warn(fmt::format("{} candidates in {:.1f} s, {:.0f} per second", search.counts.plans, seconds,
-                   static_cast<double>(search.counts.plans) / seconds));
+  warn(fmt::format("{} candidates in {:.1f} s", search.counts.plans, seconds));
   if (search.counts.exceeded > 0) {
     warn(fmt::format("{} estimates are below their lower bounds: a faster plan may exist", search.counts.exceeded));
   }

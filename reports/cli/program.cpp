@@ -43,9 +43,11 @@ std::optional<std::string> no_subcommand(const CLI::App& app, std::span<char* co
     if (named.empty()) {
       std::vector<std::string> known;
       for (const CLI::App* one : visible_subcommands(*command)) known.push_back(one->get_name());
-      return fmt::format("there is no command \"{}{}\"; {}", path, shortened(word, 60),
-                         did_you_mean(nearest_word(word, known),
-                                      path.empty() ? "`foretrain --help` lists all" : or_list(known, known.size())));
+      const auto near =
+          path.empty() && word == "list" ? std::optional<std::string>("scenarios list") : nearest_word(word, known);
+      return fmt::format(
+          "there is no command \"{}{}\"; {}", path, shortened(word, 60),
+          did_you_mean(near, path.empty() ? "`foretrain --help` lists all" : or_list(known, known.size())));
     }
     command = named.front();
     path += command->get_name() + " ";

@@ -25,7 +25,7 @@ struct CauseTimes {
 /// A cause at the size that explains the measured step best.
 struct StepCause : CauseTimes {
   std::string name = {}, remedy = {};       ///< "one slow GPU", "replacement of the slow GPU"
-  std::string size = {};                    ///< "71 % speed"; a setting has none
+  std::string size = {};                    ///< "71 % of its speed"; a setting has none
   std::vector<std::string> overrides = {};  ///< as for --set, where the cause can be stated so
   double explained = 0.0;                   ///< share of the difference between measured and expected
   double likelihood = 0.0;                  ///< of all causes, and of none

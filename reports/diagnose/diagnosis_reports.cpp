@@ -9,7 +9,6 @@
 #include "reports/diagnose/diagnosis.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/goodput_report.hpp"
-#include "reports/result/largest_change.hpp"
 
 namespace foretrain {
 
@@ -22,7 +21,7 @@ std::string whole_percent(double share) { return fmt::format("{:.0f} %", share *
 
 std::string verdict_of(const StepDiagnosis& d) {
   const double difference = d.measured / d.expected - 1.0;
-  const std::string where = d.within() ? "within the interval: no cause is needed"
+  const std::string where = d.within() ? "within the interval"
                             : d.measured > d.expected
                                 ? "slower than the interval"
                                 : "faster than the interval: does the scenario describe this run?";
@@ -30,22 +29,24 @@ std::string verdict_of(const StepDiagnosis& d) {
 }
 
 std::string causes_text(const StepDiagnosis& d, std::size_t shown) {
-  TextTable table("rllrrr", {"", "cause", "severity", "step", "explains", "likelihood"});
-  for (std::size_t i = 0; i < shown; ++i) {
+  TextTable table("rllrr", {"", "cause", "severity", "step", "likelihood"});
+  for (std::size_t i = 0, none = shown; i <= shown; ++i) {
+    if (i < none && d.causes[i].likelihood < d.none) none = i;
+    if (i == none) {
+      table.add_row({"", d.explained ? "none: the prediction is off" : "none: no single cause explains it", "",
+                     format_seconds(d.expected), whole_percent(d.none)});
+    }
+    if (i == shown) break;
     const StepCause& cause = d.causes[i];
-    table.add_row({std::to_string(i + 1), cause.name, cause.size, format_seconds(cause.step),
-                   whole_percent(cause.explained), whole_percent(cause.likelihood)});
+    table.add_row(
+        {std::to_string(i + 1), cause.name, cause.size, format_seconds(cause.step), whole_percent(cause.likelihood)});
   }
   double others = 0.0;
   for (std::size_t i = shown; i < d.causes.size(); ++i) others += d.causes[i].likelihood;
   if (shown < d.causes.size()) {
-    table.add_row({"", fmt::format("{} others (--json)", d.causes.size() - shown), "", "", "", whole_percent(others)});
+    table.add_row({"", fmt::format("{} others (--json)", d.causes.size() - shown), "", "", whole_percent(others)});
   }
-  const char* none = d.explained ? "none: the prediction is off" : "none: no single cause explains it";
-  table.add_row({"", none, "", format_seconds(d.expected), "", whole_percent(d.none)});
-  const std::string difference = signed_seconds(d.measured - d.expected);
-  return table.text(page_indent) +
-         paragraph(fmt::format("explains: share of the {}; the rest would be an error of the prediction", difference));
+  return table.text(page_indent);
 }
 
 std::string commands_text(const StepDiagnosis& d, std::size_t shown) {
@@ -71,17 +72,23 @@ std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   std::size_t shown = std::min(shown_causes, d.causes.size());
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
-    text +=
-        "\nSingle causes, each at its best-fitting severity (likelihood: fit x frequency)\n" + causes_text(d, shown);
+    text += fmt::format(
+        "\n{} (likelihood: fit x frequency)\n{}",
+        d.within() ? "If you still suspect a single cause" : "Single causes, each at its best-fitting severity",
+        causes_text(d, shown));
     if (d.explained) text += "\nChecks\n" + commands_text(d, shown);
   }
   if (!d.explained && d.measured > d.high) {
     text += "\nNo single cause explains it: several add up, or the scenario describes another run\n";
   }
   if (!d.changes.empty()) {
-    const bool slow = d.measured > d.high && shown > 0 && d.explained;
-    text += fmt::format("\nLargest speed-ups over the measured {}{}\n", format_seconds(d.measured),
-                        slow ? ", if cause 1 is right" : "");
+    text += fmt::format("\nLargest speed-ups over {}", format_seconds(d.measured));
+    if (d.measured > d.high && shown > 0 && d.explained) {
+      const Seconds rest = d.measured - d.causes.front().step;
+      text += ", if cause 1 is right";
+      if (rest > 0.01 * d.measured) text += fmt::format(" ({} unexplained)", format_seconds(rest));
+    }
+    text += "\n";
     TextTable changes("lrr", {"change", "speed-up", "step time"});
     for (const StepChange& change : d.changes) {
       changes.add_row({change.name, signed_percent(change.speedup - 1.0), format_seconds(change.step)});

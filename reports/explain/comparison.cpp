@@ -66,6 +66,9 @@ void add_lines(const std::vector<Result>& results, TextTable& table) {
   of_training("cost", [](const TrainResult& t) { return t.cost_usd ? cost_text(t) : ""; });
 }
 
+/// NaN where no tokens are counted.
+double gpus_of(const TrainResult& train) { return train.tokens_per_second / train.tokens_per_second_per_gpu; }
+
 std::string model_of(const Result& result) { return result.train() ? result.train()->model : ""; }
 
 /// The change of time per sample, and the share of each part in it, greatest first. Step times of different batches do
@@ -158,18 +161,20 @@ std::string comparison_text(const std::vector<Result>& results) {
   const Result& first = results.front();
   for (std::size_t i = 1; i < results.size(); ++i) {
     const Speedup speedup = speedup_of(results[i], first);
-    const bool faster = speedup.factor >= 1.0;
-    const auto times = [&](double factor) { return faster ? factor : 1.0 / factor; };
-    const bool equal = std::abs(speedup.factor - 1.0) < 0.0005;
-    std::string sentence = equal ? fmt::format("[{}] is as fast as [1]", i + 1)
-                                 : fmt::format("[{}] is {:.3g} times as {} as [1]", i + 1, times(speedup.factor),
-                                               faster ? "fast" : "slow");
+    const TrainResult *train = results[i].train(), *reference = first.train();
+    const bool both = train != nullptr && reference != nullptr;
+    std::string sentence =
+        fmt::format("[{}]: {:.3g} times the {} of [1]", i + 1, speedup.factor, both ? "samples/s" : "speed");
     if (speedup.low < speedup.high) {
-      const double one = times(speedup.low), other = times(speedup.high);
-      sentence += fmt::format(" (90 % interval {:.3g}–{:.3g})", std::min(one, other), std::max(one, other));
+      sentence += fmt::format(
+          " (90 % interval {:.3g}–{:.3g} if the errors are independent; those of the same framework "
+          "and machines mostly cancel)",
+          speedup.low, speedup.high);
     }
-    if (results[i].train() && first.train()) {
-      sentence += causes(*results[i].train(), *first.train());
+    if (both) {
+      const double gpus = gpus_of(*train) / gpus_of(*reference);
+      if (std::abs(gpus - 1.0) > 1e-3) sentence += fmt::format(", {:.3g} times per GPU", speedup.factor / gpus);
+      sentence += causes(*train, *reference);
     }
     text += paragraph(sentence + ".");
   }

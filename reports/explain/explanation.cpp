@@ -103,7 +103,7 @@ void diagnose(const Scenario& scenario, Explanation& e) {
   const auto* of = std::get_if<TrainWorkload>(&scenario.workload);
   const double memory = share_of(e.sensitivities, "GPU memory bandwidth");
   const double arithmetic = share_of(e.sensitivities, "GPU compute");
-  if (ask("memory elasticity (threshold: compute's)", memory, arithmetic)) {
+  if (ask("memory elasticity, against compute's", memory, arithmetic)) {
     e.bottleneck = "GPU memory bandwidth";
     e.advice = unused({{"compiled execution", scenario.plan.execution == ExecutionMode::eager},
                        {"FlashAttention", of->attention == AttentionKind::standard},

@@ -43,8 +43,8 @@ std::string change_text(const Explanation& e, const WhatIf& remedy) {
   if (now == nullptr || before == nullptr) return remedy.name;
   const LargestChange most = largest_change(*now, *before);
   const double steps = before->samples_per_second * before->step_time / (now->samples_per_second * now->step_time);
-  return fmt::format("{}: {} {}{}{}", remedy.name, most.name, signed_seconds(most.time), overlap_note(remedy, most),
-                     std::abs(steps - 1.0) < 1e-3 ? "" : " for the same samples");
+  return fmt::format("{}: {} {}{}{}{}", remedy.name, most.name, signed_seconds(most.time), most.also,
+                     overlap_note(remedy, most), std::abs(steps - 1.0) < 1e-3 ? "" : " for the same samples");
 }
 
 std::string diagnosis_text(const Explanation& e) {
@@ -57,12 +57,6 @@ std::string diagnosis_text(const Explanation& e) {
   }
   return fmt::format("\n{}\n{}  Usual remedies: {}\n", wrap("Bottleneck: " + e.bottleneck, page_width(), 2),
                      table.text(2), wrap(e.advice, page_width() - 18, 18));
-}
-
-/// "  No effect: this, that", wrapped behind its colon.
-std::string listed(const std::string& label, const std::string& names) {
-  const int indent = page_indent + static_cast<int>(label.size()) + 2;
-  return fmt::format("  {}: {}\n", label, wrap(names, page_width() - indent, indent));
 }
 
 /// The fidelity of everything below, where it is not the scenario's.
@@ -86,11 +80,9 @@ std::string spread_text(const Explanation& e) {
   std::string text = fmt::format("P50 {} · P90 {} · P99 {} ({})", format_seconds(e.spread->p50),
                                  format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
   text = "\nStep-time percentiles\n" + paragraph(text);
-  if (e.spread->p50 <= e.result.time()) return text;
-  return text +
-         paragraph(fmt::format(
-             "{} is the step without jitter. Compare a measured median with P50: each step waits for its slowest GPU.",
-             format_seconds(e.result.time())));
+  return own ? text
+             : text + paragraph(fmt::format("Compare a measured median with {}, which is fitted to measured steps.",
+                                            format_seconds(e.result.time())));
 }
 
 /// The critical path by kind of task.
@@ -106,20 +98,14 @@ std::string path_text(const Explanation& e) {
 
 std::string sensitivity_text(const Explanation& e) {
   TextTable table("lrrrl", {"resource", "10 % faster", "10 % slower", "elasticity", ""});
-  std::string without;
   for (const Sensitivity& s : e.sensitivities) {
     const double faster = s.faster / e.unchanged().time() - 1.0, slower = s.slower / e.unchanged().time() - 1.0;
-    if (std::max(std::abs(faster), std::abs(slower)) < least_change / 10.0) {
-      without += (without.empty() ? "" : ", ") + s.resource;
-      continue;
-    }
+    if (std::max(std::abs(faster), std::abs(slower)) < least_change / 10.0) continue;
     table.add_row({s.resource, signed_percent(faster), signed_percent(slower), percent_text(s.share),
                    bar(s.share, bar_width / 2)});
   }
-  std::string text = fmt::format("\nSensitivity: change of the {} (elasticity: % per % of speed)\n{}",
-                                 e.result.train() ? "step time" : "time", table.text(2));
-  if (!without.empty()) text += listed(fmt::format("No effect (below {:.2g} %)", 10.0 * least_change), without);
-  return text;
+  return fmt::format("\nSensitivity: change of the {} (elasticity: % per % of speed)\n{}",
+                     e.result.train() ? "step time" : "time", table.text(2));
 }
 
 std::string remedies_text(const Explanation& e) {
@@ -146,7 +132,7 @@ std::string remedies_text(const Explanation& e) {
   if (e.remedies.empty()) return "";
   std::string text = fmt::format("\nSingle changes, {} first\n", trains ? "highest throughput" : "fastest") +
                      (helps ? better.text(2) : std::string("  none of those tried is faster\n"));
-  if (!same.empty()) text += listed(fmt::format("No effect (below {:.2g} %)", 100.0 * least_change), same);
+  if (!same.empty()) text += paragraph(fmt::format("No effect (below {:.2g} %): {}", 100.0 * least_change, same));
   if (hurts) text += "\nSlower changes\n" + worse.text(2);
   return impossible.empty() ? text : text + "\nInfeasible changes\n" + impossible;
 }
@@ -174,8 +160,7 @@ std::string servers_text(const Explanation& e) {
   const bool faster = servers->samples_per_second > ring->samples_per_second;
   const std::string text = fmt::format(
       "{} parameter server{} {} than {}: {} samples/s against {}. Lower bounds: compute {} without overlap, busiest "
-      "server "
-      "link {}, summation {}. The bottleneck is {}. Without servers, {} of communication is exposed.",
+      "server link {}, summation {}. The bottleneck is {}. Without servers, {} of communication is exposed.",
       of.servers, of.servers == 1 ? " is" : "s are", faster ? "faster" : "slower",
       ring == e.unchanged().train() ? "this scenario" : "ring all-reduce", format_count(servers->samples_per_second),
       format_count(ring->samples_per_second), format_seconds(of.compute_bound), format_seconds(of.link_bound),

@@ -65,13 +65,13 @@ std::string without(const Key& key) {
 
 std::string_view last_word(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
-/// "tasks[2].run" as the tables have it: "tasks[].run".
+/// "tasks[2].run" as the tables have it: "tasks[].run"; the printed "sequence parallel" as "sequence_parallel".
 std::string without_numbers(std::string_view path) {
   std::string text;
   bool inside = false;
   for (const char c : path) {
     if (c == ']') inside = false;
-    if (!inside) text += c;
+    if (!inside) text += c == ' ' ? '_' : c;
     if (c == '[') inside = true;
   }
   return text;
@@ -106,13 +106,18 @@ void add_value_meanings(std::string& text, const std::vector<std::string>& paths
   if (any) text += values.text(4);
 }
 
-/// Names of the keys below a key.
-std::string keys_below(const Form& form) {
+/// The keys below a key; a few with their meanings.
+void add_keys_below(std::string& text, const Form& form) {
+  constexpr std::size_t few = 6;
   std::vector<std::string> words;
+  TextTable table("ll");
   for (const Key* key : keys::keys_of(form, "")) {
-    if (std::ranges::find(words, key->name) == words.end()) words.emplace_back(key->name);
+    if (std::ranges::find(words, key->name) != words.end()) continue;
+    words.emplace_back(key->name);
+    table.add_row({words.back(), std::string(key->meaning)});
   }
-  return fmt::format("{}", fmt::join(words, ", "));
+  if (words.size() > few) return add_line(text, "its keys", fmt::format("{}", fmt::join(words, ", ")));
+  text += "  its keys\n" + table.text(4);
 }
 
 std::string page_of(const PlacedKey& placed, const std::vector<std::string>& paths) {
@@ -121,7 +126,10 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
   for (const std::string& path : paths) text += path + "\n";
   if (placed.file != keys::files().front().word) text += fmt::format("(in a {} file)\n", placed.file);
   text += fmt::format("  {}\n", wrap(key.meaning, page_width() - 2, 2));
-  add_line(text, "value", describe(key.value));
+  constexpr std::int64_t small = 1000;
+  const bool bounded = key.range.maximum < small && key.value.forms().front().kind == Form::Kind::whole;
+  add_line(text, "value",
+           describe(key.value) + (bounded ? fmt::format("; {} to {}", key.range.minimum, key.range.maximum) : ""));
   add_value_meanings(text, paths);
   constexpr std::string_view needed = "needed";
   if (key.usual.starts_with(needed)) {
@@ -139,7 +147,7 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
     if (const std::string_view list = keys::row_of(form.catalogue).listing; !list.empty()) {
       add_line(text, "names", fmt::format("`{}`", list));
     }
-    if (form.mapping != nullptr) add_line(text, "its keys", keys_below(form));
+    if (form.mapping != nullptr) add_keys_below(text, form);
   }
   return text;
 }

@@ -1,6 +1,10 @@
 #include "reports/result/largest_change.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "model/base/format.hpp"
 #include "reports/print/names.hpp"
@@ -9,19 +13,16 @@ namespace foretrain {
 
 namespace {
 
-/// Communication with the largest additional exposure.
-std::string worst_communication(const TrainResult& now, const TrainResult& before) {
-  std::string worst;
-  Seconds most;
-  for (const auto& [name, time] : now.communication) {
+/// Communication of which `time` grows most; empty where none does.
+std::pair<std::string, Seconds> grown_most(const TrainResult& now, const TrainResult& before,
+                                           Seconds CommunicationTime::*time) {
+  std::pair<std::string, Seconds> most;
+  for (const auto& [name, times] : now.communication) {
     const auto known = before.communication.find(name);
-    const Seconds more = time.exposed - (known == before.communication.end() ? Seconds(0.0) : known->second.exposed);
-    if (more > most) {
-      most = more;
-      worst = name;
-    }
+    const Seconds more = times.*time - (known == before.communication.end() ? Seconds(0.0) : known->second.*time);
+    if (more > most.second) most = {name, more};
   }
-  return worst.empty() ? "exposed communication" : "exposed " + worst;
+  return most;
 }
 
 }  // namespace
@@ -33,12 +34,23 @@ LargestChange largest_change(const TrainResult& now, const TrainResult& before) 
   const auto change = [&](const BreakdownPart& part) {
     return now.breakdown.*part.time * steps - before.breakdown.*part.time;
   };
-  const BreakdownPart* most = &breakdown_parts.front();
-  for (const BreakdownPart& part : breakdown_parts) {
-    if (sign * change(part) > sign * change(*most)) most = &part;
+  const auto signed_change = [&](const BreakdownPart& part) { return sign * change(part); };
+  const auto most = std::ranges::max_element(breakdown_parts, {}, signed_change);
+  const auto least = std::ranges::min_element(breakdown_parts, {}, signed_change);
+  LargestChange found{most->time, std::string(most->name), change(*most)};
+  const Seconds notable = 0.5 * sign * found.time;
+  if (-sign * change(*least) > notable)
+    found.also = fmt::format(", {} {}", least->name, signed_seconds(change(*least)));
+  if (sign < 0.0) return found;
+  if (most->time == &Breakdown::exposed_communication) {
+    const std::string worst = grown_most(now, before, &CommunicationTime::exposed).first;
+    if (!worst.empty()) found.name = "exposed " + worst;
+  } else if (most->time == &Breakdown::pipeline_bubble) {
+    const auto [cause, more] = grown_most(now, before, &CommunicationTime::total);
+    if (more > notable && cause.starts_with("gradient"))
+      found.also += fmt::format(" ({} {} in all)", cause, signed_seconds(more));
   }
-  const bool waits_more = most->time == &Breakdown::exposed_communication && sign > 0.0;
-  return {most->time, waits_more ? worst_communication(now, before) : std::string(most->name), change(*most)};
+  return found;
 }
 
 std::string signed_seconds(Seconds time) {

@@ -36,15 +36,15 @@ std::string memory_verdict(const Result& result) {
          "\n\n";
 }
 
-/// "from unspecified framework 85 %, inter-node collectives 15 %": shares of the interval's width.
+/// "interval due to unspecified framework (85 %), inter-node collectives (15 %)".
 std::string uncertainty_line(const Result& result) {
   std::string text;
   for (const UncertaintyCause& cause : result.uncertainty_causes) {
     if (cause.share < 0.005) continue;
-    const std::string share = cause.share > 0.995 ? "" : fmt::format(" {:.0f} %", cause.share * 100.0);
-    text += fmt::format("{}{}{}", text.empty() ? "from " : ", ", cause.what, share);
+    const std::string share = cause.share > 0.995 ? "" : fmt::format(" ({:.0f} %)", cause.share * 100.0);
+    text += fmt::format("{}{}{}", text.empty() ? "interval due to " : ", ", cause.what, share);
   }
-  return text.empty() ? "" : labelled("Uncertainty", text);
+  return text.empty() ? "" : labelled("", text);
 }
 
 /// Changes by measured runs (--anchor).
@@ -72,17 +72,17 @@ std::string use_of(const MemoryFootprint& memory) {
   return fmt::format("{} ({})", of_capacity(memory.total(), memory.capacity), verdict(memory));
 }
 
-/// "exposed communication (36 % of the step, threshold 30 %)".
+/// "exposed communication (36 % of the step; counts from 30 %)".
 std::string bottleneck_text(const TrainResult& train) {
-  const auto share = [&](Seconds part) { return 100.0 * (part / train.breakdown.total()); };
+  const auto text = [&](std::string_view name, Seconds time, const std::string& note) {
+    return fmt::format("{} ({:.0f} % of the step{})", name, 100.0 * (time / train.breakdown.total()), note);
+  };
   for (const IdlePart& part : idle_parts) {
-    if (part.name != train.bottleneck) continue;
-    return fmt::format("{} ({:.0f} % of the step, threshold {:.0f} %)", part.name, share(train.breakdown.*part.time),
-                       100.0 * part.limit);
+    if (part.name == train.bottleneck)
+      return text(part.name, train.breakdown.*part.time, fmt::format("; counts from {:.0f} %", 100.0 * part.limit));
   }
   const auto* const part = std::ranges::find(breakdown_parts, train.bottleneck, &BreakdownPart::name);
-  if (part == breakdown_parts.end()) return train.bottleneck;
-  return fmt::format("{} ({:.0f} % of the step)", part->name, share(train.breakdown.*part->time));
+  return part == breakdown_parts.end() ? train.bottleneck : text(part->name, train.breakdown.*part->time, "");
 }
 
 std::string headline(const Result& result, const TrainResult& train, bool verbose) {
@@ -168,14 +168,6 @@ std::string token_section(const TrainResult& train) {
   return heading("Mean sample") + table.text(page_indent);
 }
 
-/// "18 bytes per parameter before sharding".
-std::string bytes_per_parameter_line(const TrainResult& train) {
-  if (!(train.bytes_per_parameter > Bytes(0.0))) return "";
-  const std::string text = fmt::format("{:.3g} bytes per parameter (weight, gradient, states) before sharding",
-                                       train.bytes_per_parameter.value());
-  return paragraph(text);
-}
-
 std::string memory_section(const TrainResult& train) {
   const MemoryFootprint& m = train.memory;
   if (!(m.capacity > Bytes(0))) return "";
@@ -183,7 +175,10 @@ std::string memory_section(const TrainResult& train) {
   for (const auto& [label, key, size] : footprint_parts) {
     table.add_row({std::string(label), format_bytes(m.*size), bar(m.*size / m.capacity, bar_width)});
   }
-  return heading("Peak GPU memory: " + use_of(m)) + table.text(page_indent) + bytes_per_parameter_line(train);
+  const std::string text = heading("Peak GPU memory: " + use_of(m)) + table.text(page_indent);
+  if (!(train.bytes_per_parameter > Bytes(0.0))) return text;
+  return text + paragraph(fmt::format("{:.3g} bytes per parameter (weight, gradient, states) before sharding",
+                                      train.bytes_per_parameter.value()));
 }
 
 /// `value` with four significant digits and its unit.

@@ -106,7 +106,8 @@ std::string to_text(const MemoryReport& report) {
   const MemoryFootprint& m = report.footprint;
   const MemoryTimeline& timeline = report.timeline;
   std::string text = report.scenario + "\n\n";
-  const std::string stage = report.stages > 1 ? fmt::format(", pipeline stage {}", timeline.stage + 1) : "";
+  const std::string stage =
+      report.stages > 1 ? fmt::format(", pipeline stage {} of {}", timeline.stage + 1, report.stages) : "";
   text += wrap(fmt::format("Peak GPU memory: {} ({}) on {}{}", of_capacity(m.total(), m.capacity),
                            m.fits_gpu() ? "fits" : verdict(m), report.gpu, stage),
                page_width(), 2) +
@@ -117,11 +118,8 @@ std::string to_text(const MemoryReport& report) {
   }
   text += fmt::format("Peak at: {}\n\nPeak memory per phase\n{}\n", when(report), phase_table(timeline));
   if (report.largest_micro_batch > 0) {
-    text += fmt::format("Largest micro-batch that fits: {} (now {})\n", report.largest_micro_batch, report.micro_batch);
-    if (report.largest_micro_batch != report.micro_batch) {
-      text += fmt::format("  its global batch at the same accumulation: {} (now {})\n",
-                          report.global_batch / report.micro_batch * report.largest_micro_batch, report.global_batch);
-    }
+    text += fmt::format("Largest micro-batch that fits: {} (now {}); with this global batch: {}\n",
+                        report.largest_micro_batch, report.micro_batch, report.largest_of_batch);
   } else {
     text += fmt::format("No micro-batch fits (now {})\n", report.micro_batch);
   }

@@ -19,8 +19,9 @@ struct MemoryReport {
   MemoryTimeline timeline;
   int stages = 1;  ///< of the pipeline
   int block = 0;   ///< number of the peak's block behind the embedding, from 1; 0: of another layer
-  std::int64_t micro_batch = 1, global_batch = 1;
+  std::int64_t micro_batch = 1;
   std::int64_t largest_micro_batch = 0;  ///< with which the plan fits; 0: none
+  std::int64_t largest_of_batch = 0;     ///< of these, one that divides the global batch
   std::vector<std::string> remedies;     ///< in words; empty where it fits
 };
 

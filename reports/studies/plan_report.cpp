@@ -32,10 +32,16 @@ std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal go
   }
   const Seconds slower = own.step_time - other.step_time;
   if (slower < Seconds(0.0) && plan.caution > best.caution) return "waits more for groups beyond the learned runs";
-  if (slower <= Seconds(0.0)) return goal == PlanGoal::time ? "equally fast" : "costs more";
+  if (slower <= Seconds(0.0)) {
+    return goal != PlanGoal::time              ? "costs more"
+           : plan.excess > 1.0                 ? "exceeds the limits"
+           : plan.expected() < best.expected() ? "less simple"
+           : plan.expected() > best.expected() ? "slower on average"
+                                               : "equally fast";
+  }
   const LargestChange most = largest_change(own, other);
   const bool recomputes = most.part == &Breakdown::compute && plan.point.recompute > best.point.recompute;
-  return fmt::format("{} {}", recomputes ? "recomputation" : most.name, signed_seconds(most.time));
+  return fmt::format("{} {}{}", recomputes ? "recomputation" : most.name, signed_seconds(most.time), most.also);
 }
 
 /// With what keeps its cards from their line rate, where the best plan's are not kept from it.

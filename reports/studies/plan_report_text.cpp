@@ -4,7 +4,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <tuple>
 
 #include "model/base/csv.hpp"
 #include "model/base/format.hpp"
@@ -81,19 +80,19 @@ std::string limits_text(const RankedPlan& plan, const PlanLimits& limits) {
 /// "tensor 4 (was 8) · recompute none (was full)": settings by which the plan differs from the user's own.
 std::string changes_text(const Result& plan, const Result& own) {
   std::string text;
-  const auto value_in = [](const Result& result, const Setting& setting) {
-    const auto is_same = [&](const Setting& other) { return label_of(other) == label_of(setting); };
-    const auto found = std::ranges::find_if(result.settings, is_same);
-    return found != result.settings.end() ? found->value : is_whole_number(setting.value) ? "1" : "";
+  const auto value_in = [](const Result& result, const Setting& setting, const std::string& absent) {
+    const auto found = std::ranges::find(result.settings, label_of(setting), label_of);
+    return found != result.settings.end() ? found->value : absent;
   };
   const auto add = [&](const Setting& setting, const std::string& now, const std::string& before) {
     if (setting.name.empty() || now == before) return;
     text += fmt::format("{}{} {} ({})", text.empty() ? "" : " · ", label_of(setting), now,
                         before.empty() ? "new" : "was " + before);
   };
-  for (const Setting& setting : plan.settings) add(setting, setting.value, value_in(own, setting));
+  for (const Setting& setting : plan.settings)
+    add(setting, setting.value, value_in(own, setting, is_whole_number(setting.value) ? "1" : ""));
   for (const Setting& setting : own.settings) {  // parallelism that the plan does without
-    if (value_in(plan, setting) == "1") add(setting, "1", setting.value);
+    if (is_whole_number(setting.value) && value_in(plan, setting, "").empty()) add(setting, "1", setting.value);
   }
   return text.empty() ? "none" : text;
 }
@@ -104,11 +103,7 @@ std::string own_plan_text(const PlanReport& report) {
   const Result &own = *report.own, &best = report.ranked.front().result;
   const double faster = best.train()->samples_per_second / own.train()->samples_per_second;
   std::string text = format_seconds(own.time()) + interval_of(own);
-  const bool as_fast = std::abs(faster - 1.0) < 0.005;
-  const bool slower = faster < 1.0;  // another objective than time
-  text += as_fast ? "; as fast as the best plan"
-                  : fmt::format("; the best plan is {:.3g} times as {}", slower ? 1.0 / faster : faster,
-                                slower ? "slow" : "fast");
+  text += fmt::format("; the best plan: {:.3g} times the samples/s", faster);
   if (!own.train()->memory.fits()) text = "does not fit; " + text;
   return labelled("Your scenario", text) + labelled("Changes", changes_text(best, own)) +
          (report.with_command ? "" : labelled("All keys", "printed by --command"));
@@ -149,25 +144,14 @@ std::string best_text(const PlanReport& report) {
 
 std::string percent_of(double share) { return fmt::format("{:.0f} %", 100.0 * share); }
 
-/// "GPU compute ±8 % (step ±6 %)": one standard deviation of each unknown, and its effect on the step.
-std::string unknowns_text(const PlanReport& report) {
-  std::string text;
-  for (const Unknown& one : report.unknowns) {
-    const double spread = std::expm1(one.spread), moves = std::expm1(one.moves);
-    if (spread < 0.005) continue;
-    text += fmt::format("{} ±{}{}, ", one.name, percent_of(spread),
-                        moves < 0.005 ? "" : fmt::format(" (step ±{})", percent_of(moves)));
-  }
-  return fmt::format("{}error of each plan ±{}", text, percent_of(std::expm1(plan_spread)));
-}
-
 std::string odds_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   if (!best.odds) return "";
   std::string text = "\nConfidence\n";
   text += labelled(
       "Fastest in",
-      fmt::format("{} of random draws of the uncertain constants; on average {:.1f} % behind a draw's fastest plan",
+      fmt::format("{} of random draws of the uncertain constants; if these are off, this plan is {:.1f} % slower than "
+                  "the best on average",
                   percent_of(best.odds->chance), 100.0 * best.odds->regret));
   if (best.chance_of_shortage >= 0.005) {
     text +=
@@ -184,11 +168,12 @@ std::string odds_text(const PlanReport& report) {
         labelled("Choice", fmt::format("simplest of the plans within {:.2g} % of the fastest", 100 * noise_of_runs));
   }
   if (report.curse > 1.0005) {
-    text += labelled("Bias",
-                     fmt::format("fastest of many predictions (winner's curse): add about {:.1f} % to the step time",
-                                 100.0 * (report.curse - 1.0)));
+    text += labelled(
+        "Bias", fmt::format("expect {}: the fastest of many predictions is about {:.1f} % too fast; the step time and "
+                            "interval above do not include it",
+                            format_seconds(best.train().step_time * report.curse), 100.0 * (report.curse - 1.0)));
   }
-  return text + labelled("Varied (1 σ)", unknowns_text(report));
+  return text;
 }
 
 std::string better_batch_text(const PlanReport& report) {
@@ -204,7 +189,7 @@ std::string better_batch_text(const PlanReport& report) {
 }
 
 std::string alternatives_text(const PlanReport& report) {
-  TextTable table("rrrll", {"rank", "step time", "fastest in", "plan", "why slower"});
+  TextTable table("rrrll", {"rank", "step time", "fastest in", "plan", "why not first"});
   std::set<PlanKind> shown{kind_of(report.ranked.front())};
   for (std::size_t i = 1; i < report.ranked.size() && shown.size() <= most_alternatives; ++i) {
     const RankedPlan& plan = report.ranked[i];
@@ -214,7 +199,7 @@ std::string alternatives_text(const PlanReport& report) {
   }
   return shown.size() < 2
              ? ""
-             : "\nAlternatives: best plan of each other kind, by rank among all\n" + table.text(page_indent);
+             : "\nAlternatives that differ in more than gradient synchronisation\n" + table.text(page_indent);
 }
 
 std::string machines_text(const PlanReport& report) {

@@ -23,7 +23,7 @@ TEST_CASE("explain as JSON and as a picture") {
 
 TEST_CASE("compare tells scenarios side by side and what makes the difference") {
   const std::string result = output_of({"compare", "gpt2-xl-dgx-a100", "servers-slow-worker"});
-  CHECK_THAT(result, Catch::Contains("times as fast as [1]") && Catch::Contains("exposed communication -"));
+  CHECK_THAT(result, Catch::Contains("times the samples/s of [1]") && Catch::Contains("exposed communication -"));
   // Changed settings, beside their effect.
   for (const char* row : {"\n  Data +16 +8\n", "\n  Gradient sync algorithm +ring +parameter_server\n"}) {
     CHECK(std::regex_search(result, std::regex(row)));

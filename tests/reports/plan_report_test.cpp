@@ -135,7 +135,7 @@ TEST_CASE("a plan loses by what takes longest more, by memory or money where the
   // Faster, but short of memory in one case of a hundred, or a little more.
   takes(70.0_ms, 29.0_ms, 0.0_ms);
   other.chance_of_shortage = 0.01;
-  CHECK(why_of(best, other) == "equally fast");
+  CHECK(why_of(best, other) == "slower on average");
   other.chance_of_shortage = 0.012;
   CHECK(why_of(best, other) == "short of memory with a chance of 1 %");
   other.chance_of_shortage = 0.0;
