@@ -32,7 +32,8 @@ CollectiveProgram::Phase steps_of(const LoweredCollective::Phase& lowered, Netwo
 
 CollectiveProgram flows_program(const LoweredCollective& lowered, NetworkPlan& plan) {
   CollectiveProgram program;
-  for (const LoweredCollective::Phase& phase : lowered.phases) {
+  const auto phases = lowered.phases.once();
+  for (const LoweredCollective::Phase& phase : phases) {
     NetworkPlan::Amount amount = plan.add(phase.flows);
     amount.times *= phase.repeat;
     const CollectiveProgram::Message all{0, 0, amount};

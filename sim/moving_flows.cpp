@@ -13,18 +13,17 @@ constexpr Seconds shortest_meeting = 0.001_ns;
 
 MovingFlows::Simulated::Simulated(const NetworkPlan& plan, bool fold, Seconds now)
     : system(fold ? foretrain::fold(plan.sharing_system()) : keep_apart(plan.sharing_system())), platform(system) {
-  std::vector<bool> represented(system.classes());
-  std::size_t flow = 0;
-  for (const NetworkPlan::FlowSet& set : plan.sets()) {
-    std::vector<Representative>& own = flows_of_set.emplace_back();
-    for (const Flow& member : set.flows) {
-      const RouteIndex route = system.class_of_flow[flow++];
-      if (!represented[at_index(route)]) own.push_back({route, member.bytes});
-      represented[at_index(route)] = true;
+  flows_of_set.resize(plan.sets().size());
+  RouteIndex next = 0;
+  for (std::size_t flow = 0; flow < system.class_of_flow.size(); ++flow) {
+    if (system.class_of_flow[flow] != next) continue;  // classes are numbered by their first members
+    const auto& [set, bytes] = plan.kinds()[at_index(plan.sharing_system().kind[flow])];
+    if (set < 0) {
+      platform.start(next, bytes, -1, now);
+    } else {
+      flows_of_set[at_index(set)].push_back({next, bytes});
     }
-  }
-  for (; flow < system.class_of_flow.size(); ++flow) {
-    platform.start(system.class_of_flow[flow], Bytes::infinity(), -1, now);
+    ++next;
   }
 }
 

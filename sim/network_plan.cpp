@@ -58,8 +58,8 @@ NetworkPlan::Amount NetworkPlan::add(const std::vector<Flow>& given) {
       if (load == Bytes(0.0)) set.links.push_back(link);
       load += flow.bytes;
     }
-    const auto [kind, is_new] = kind_of_size.try_emplace(flow.bytes, kinds_);
-    if (is_new) ++kinds_;
+    const auto [kind, is_new] = kind_of_size.try_emplace(flow.bytes, static_cast<std::int32_t>(kinds_.size()));
+    if (is_new) kinds_.push_back({next, flow.bytes});
     system_.add_flow(kind->second, crossed, flow.weight);
     return false;
   });
@@ -77,7 +77,8 @@ void NetworkPlan::complete() {
   // Colliding hashes would only have flows looked at that do not meet.
   std::vector<std::uint64_t> users(system_.links());
   for (const std::vector<LinkIndex>& crossed : background_) {
-    system_.add_flow(kinds_++, crossed);
+    system_.add_flow(static_cast<std::int32_t>(kinds_.size()), crossed);
+    kinds_.emplace_back();
     for (const LinkIndex link : crossed) users[at_index(link)] = 1;
   }
   for (std::size_t set = 0; set < sets_.size(); ++set) {
@@ -99,6 +100,7 @@ void NetworkPlan::complete() {
     }
     for (const LinkIndex bundle : bundles) named[at_index(bundle)] = false;
     set.links = std::move(bundles);
+    set.flows = std::vector<Flow>();  // gives their memory back
   }
 }
 

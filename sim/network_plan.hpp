@@ -20,7 +20,7 @@ using SetIndex = std::int32_t;
 class NetworkPlan {
  public:
   struct FlowSet {
-    std::vector<Flow> flows;       ///< one per pair of endpoints; none that is empty or stays where it is
+    std::vector<Flow> flows;       ///< one per pair of ends, none empty or to itself; none once the plan is complete
     std::vector<LinkIndex> links;  ///< every link that any of them crosses, once; bundles once these are made
     Seconds uncontended;           ///< duration when nothing else moves: the busiest link's bytes over its bandwidth
   };
@@ -48,16 +48,21 @@ class NetworkPlan {
   [[nodiscard]] const FlowSet& set(SetIndex set) const { return sets_[static_cast<std::size_t>(set)]; }
   [[nodiscard]] std::span<const FlowSet> sets() const { return sets_; }
 
-  /// Every flow of every set, in order, then the background. Flows are of one kind when they belong to the same set and
-  /// carry the same bytes.
+  /// Flows of one set that carry the same bytes. Each flow of the background is of its own: of no set, endless.
+  struct Kind {
+    SetIndex set = -1;
+    Bytes bytes = Bytes::infinity();
+  };
+  /// Every flow of every set, in order, then the background.
   [[nodiscard]] const SharingSystem& sharing_system() const { return system_; }
+  [[nodiscard]] std::span<const Kind> kinds() const { return kinds_; }
 
  private:
   [[nodiscard]] std::optional<Amount> find(const std::vector<Flow>& flows) const;
 
   CrossedLinks links_;
   SharingSystem system_;
-  std::int32_t kinds_ = 0;  ///< of flows
+  std::vector<Kind> kinds_;
   std::vector<FlowSet> sets_;
   std::unordered_multimap<std::uint64_t, SetIndex> sets_between_;  ///< by the ends of their first and last flows
   std::vector<std::vector<LinkIndex>> background_;                 ///< links of each flow

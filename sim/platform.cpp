@@ -10,7 +10,11 @@
 namespace foretrain {
 
 Platform::Platform(const SharingSystem::Folded& system)
-    : system_(system), routes_(system.classes()), links_(system.bandwidth.size()) {}
+    : system_(system), routes_(system.classes()), links_(system.bandwidth.size()) {
+  for (const auto& crossed : system.crossings) {
+    for (const auto [link, times] : crossed) repeated_ += times - 1.0;
+  }
+}
 
 void Platform::start(RouteIndex index, Bytes bytes, std::int32_t owner, Seconds now) {
   now_ = now;
@@ -113,7 +117,7 @@ const Platform::Pattern& Platform::rates_of(ComponentId id, const Component& com
   }
   Pattern moving;
   for (const RouteIndex index : component) moving.push_back({index, flows_on(index)});
-  if (!share_one_link(moving)) ask_simgrid(system_, moving);
+  if (!share_one_link(moving)) share_many_links(moving);
   constexpr std::size_t most_routes = 8'000'000;  // 128 MB
   if ((known_routes_ += moving.size()) > most_routes) {
     known_.clear();
@@ -144,6 +148,20 @@ bool Platform::share_one_link(Pattern& moving) {
     route.rate = of_fullest * system_.weight[at_index(route.route)];
   }
   return true;
+}
+
+/// SimGrid repeats a link as often as a route crosses it, some 90 bytes each time: many are filled progressively here.
+/// All patterns of a platform are shared by the same of the two.
+void Platform::share_many_links(Pattern& moving) const {
+  constexpr double most_repeated = 100'000;
+  if (repeated_ < most_repeated) return ask_simgrid(system_, moving);
+  SharingSystem::Folded together{system_.bandwidth, {}, {}, {}};
+  for (const RouteRate& route : moving) {
+    together.crossings.push_back(crossings(route.route));
+    together.weight.push_back(system_.weight[at_index(route.route)] * route.flows);
+  }
+  const std::vector<BytesPerSecond> rates = max_min_rates(together, std::vector<bool>(moving.size(), true));
+  for (std::size_t i = 0; i < moving.size(); ++i) moving[i].rate = rates[i] / moving[i].flows;
 }
 
 void Platform::set_rate(Flow& flow, BytesPerSecond rate) const {

@@ -1,7 +1,7 @@
 // Flows in progress: each moves at the rate at which SimGrid shares the links among those that are moving, from one
 // change to the next. Flows that no chain of shared links joins cannot disturb each other: where some begin or end,
 // only their own component is looked at anew, and SimGrid is asked once for each component that there ever is and that
-// more than one link bounds.
+// more than one link bounds; where routes repeat links very often, these are filled progressively instead.
 #pragma once
 
 #include <cstddef>
@@ -69,6 +69,7 @@ class Platform {
   void gather(RouteIndex first);
   [[nodiscard]] const Pattern& rates_of(ComponentId id, const Component& component);
   [[nodiscard]] bool share_one_link(Pattern& moving);
+  void share_many_links(Pattern& moving) const;
   void set_rate(Flow& flow, BytesPerSecond rate) const;
 
   Route& route(RouteIndex index) { return routes_[static_cast<std::size_t>(index)]; }
@@ -77,6 +78,7 @@ class Platform {
   }
 
   const SharingSystem::Folded& system_;
+  double repeated_ = 0.0;  ///< crossings of links beyond the first, over all routes
   std::vector<Route> routes_;
   std::vector<Link> links_;
   std::int64_t look_ = 0;

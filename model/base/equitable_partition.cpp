@@ -21,11 +21,11 @@ std::uint64_t mix(ClassId id) { return summable_hash(static_cast<std::uint64_t>(
 /// was last looked at.
 class Refinement {
  public:
-  /// Counts the classes that the first `watched` vertices are in.
-  Refinement(const ColouredGraph& graph, const Neighbours& neighbours, std::size_t watched)
-      : neighbours_(neighbours), watched_(watched) {
+  /// Counts the classes that `watched` vertices from `first` on are in.
+  Refinement(const ColouredGraph& graph, const Neighbours& neighbours, std::size_t first, std::size_t watched)
+      : neighbours_(neighbours), first_(first), watched_(watched) {
     begin_with_colours(graph.colour);
-    for (std::size_t vertex = 0; vertex < watched; ++vertex) join(static_cast<Vertex>(vertex));
+    for (std::size_t vertex = first; vertex < first + watched; ++vertex) join(static_cast<Vertex>(vertex));
   }
   [[nodiscard]] bool is_complete() const { return touched_.empty(); }
   [[nodiscard]] std::size_t watched_classes() const { return watched_classes_; }
@@ -74,6 +74,7 @@ class Refinement {
   /// By class, sum and number. Sorts values: indices into two arrays would miss the cache.
   void put_in_order(std::span<Vertex> nodes) {
     order_.clear();
+    order_.reserve(nodes.size());
     for (const Vertex node : nodes) order_.emplace_back(class_of_[at_index(node)], sum_[at_index(node)], node);
     if (std::ranges::is_sorted(order_)) return;
     std::ranges::sort(order_);
@@ -132,19 +133,20 @@ class Refinement {
     }
   }
 
+  [[nodiscard]] bool is_watched(Vertex node) const { return at_index(node) - first_ < watched_; }  // wraps below it
   void join(Vertex node) {
-    if (at_index(node) >= watched_) return;
+    if (!is_watched(node)) return;
     const std::size_t id = at_index(class_of_[at_index(node)]);
     if (watched_members_.size() <= id) watched_members_.resize(id + 1);
     if (watched_members_[id]++ == 0) ++watched_classes_;
   }
   void leave(Vertex node) {
-    if (at_index(node) >= watched_) return;
+    if (!is_watched(node)) return;
     if (--watched_members_[at_index(class_of_[at_index(node)])] == 0) --watched_classes_;
   }
 
   const Neighbours& neighbours_;
-  std::size_t watched_;
+  std::size_t first_, watched_;
   std::vector<ClassId> class_of_;
   std::vector<std::size_t> watched_members_;  ///< by class
   std::size_t watched_classes_ = 0;
@@ -179,13 +181,25 @@ Neighbours::Neighbours(const ColouredGraph& graph)
   }
 }
 
+Neighbours::Neighbours(std::size_t vertices, std::span<const std::size_t> first, Vertices listed)
+    : first_(vertices + 1), neighbour_(listed.size()), at_listed_(first), listed_(listed) {
+  for (const Vertex vertex : listed) ++first_[at_index(vertex) + 1];
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  std::vector<std::size_t> next = first_;
+  for (std::size_t other = 0; other + 1 < first.size(); ++other) {
+    for (std::size_t i = first[other]; i < first[other + 1]; ++i) {
+      neighbour_[next[at_index(listed[i])]++] = static_cast<Vertex>(vertices + other);
+    }
+  }
+}
+
 std::vector<std::int32_t> coarsest_equitable_partition(const ColouredGraph& graph, const Neighbours& neighbours) {
   return limited_partition(graph, neighbours, 0, 0).class_of;
 }
 
 LimitedPartition limited_partition(const ColouredGraph& graph, const Neighbours& neighbours, std::size_t vertices,
-                                   std::size_t classes) {
-  Refinement refinement(graph, neighbours, vertices);
+                                   std::size_t classes, std::size_t first) {
+  Refinement refinement(graph, neighbours, first, vertices);
   while (!refinement.is_complete()) {
     refinement.split_touched();
     if (refinement.watched_classes() > classes) {

@@ -25,6 +25,8 @@ class SharedVector {
       : state_(std::make_shared<State>(State{{}, size, std::move(make)})) {}
 
   operator const std::vector<T>&() const { return read(); }
+  /// The same for one use: what is still to be made does not stay here, and is made anew for who asks next.
+  [[nodiscard]] SharedVector once() const { return state_ && state_->make ? SharedVector(state_->make()) : *this; }
   [[nodiscard]] std::size_t size() const { return state_ && state_->make ? state_->to_come : read().size(); }
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] auto begin() const { return read().begin(); }

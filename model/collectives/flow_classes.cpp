@@ -15,10 +15,8 @@ namespace foretrain {
 
 namespace {
 
-/// Flows first, then links; colours by kind and weight of flow and by bandwidth.
-ColouredGraph graph_of(const SharingSystem& system) {
-  ColouredGraph graph;
-  const auto flows = static_cast<std::int32_t>(system.flows());
+/// Of links, by bandwidth, then of flows, by kind and weight: a graph whose edges are the crossings.
+std::vector<std::int32_t> colours_of(const SharingSystem& system) {
   const auto kind_of = [&](std::size_t flow) { return std::pair(system.kind[flow], system.weight[flow]); };
   std::vector<std::pair<std::int32_t, double>> kinds;  // those of neighbours are the same
   for (std::size_t flow = 0; flow < system.flows(); ++flow) {
@@ -32,21 +30,18 @@ ColouredGraph graph_of(const SharingSystem& system) {
   const auto place = [](const auto& sorted, const auto& value) {
     return static_cast<std::int32_t>(std::ranges::lower_bound(sorted, value) - sorted.begin());
   };
-  graph.colour.reserve(system.flows() + system.links());
-  for (std::size_t flow = 0; flow < system.flows(); ++flow) graph.add_vertex(place(kinds, kind_of(flow)));
-  const auto of_links = static_cast<std::int32_t>(kinds.size());
-  for (const BytesPerSecond bandwidth : system.bandwidth) graph.add_vertex(of_links + place(bandwidths, bandwidth));
-  graph.edges.reserve(system.link.size());
-  for (std::int32_t flow = 0; flow < flows; ++flow) {
-    for (const std::int32_t link : system.links_of(at_index(flow))) graph.edges.emplace_back(flow, flows + link);
-  }
-  return graph;
+  std::vector<std::int32_t> colours;
+  colours.reserve(system.links() + system.flows());
+  for (const BytesPerSecond bandwidth : system.bandwidth) colours.push_back(place(bandwidths, bandwidth));
+  const auto of_links = static_cast<std::int32_t>(bandwidths.size());
+  for (std::size_t flow = 0; flow < system.flows(); ++flow) colours.push_back(of_links + place(kinds, kind_of(flow)));
+  return colours;
 }
 
 /// Some of a graph's vertices in classes of their own numbers.
 struct Classes {
   std::vector<std::int32_t> of_vertex;       ///< numbered by first members
-  std::vector<std::size_t> representatives;  ///< of each class: a vertex
+  std::vector<std::size_t> representatives;  ///< of each class: a vertex, counted from the first of these
 };
 
 /// The vertices from `from` to `to`. The representative is the first of those whose neighbours' classes are the most
@@ -70,7 +65,7 @@ Classes classes_between(const std::vector<std::int32_t>& class_of, const Neighbo
     for (const ColouredGraph::Vertex other : neighbours.of(vertex)) {
       sum += summable_hash(static_cast<std::uint64_t>(class_of[at_index(other)]));
     }
-    const auto [alike, is_new] = seen[at_index(known)].try_emplace(sum, Alike{0, vertex});
+    const auto [alike, is_new] = seen[at_index(known)].try_emplace(sum, Alike{0, vertex - from});
     ++alike->second.members;
   }
   for (const std::map<std::uint64_t, Alike>& of_class : seen) {
@@ -107,16 +102,19 @@ struct FoldedGraph {
 };
 
 FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, std::size_t most_classes) {
-  const Neighbours neighbours(graph);
+  const Neighbours neighbours(system.links(), system.first_crossing, system.link);
   const std::vector<std::int32_t> class_of =
-      limited_partition(graph, neighbours, system.flows(), most_classes).class_of;
-  Classes flows = classes_between(class_of, neighbours, 0, system.flows());
-  const Classes links = classes_between(class_of, neighbours, system.flows(), class_of.size());
+      limited_partition(graph, neighbours, system.flows(), most_classes, system.links()).class_of;
+  Classes flows = classes_between(class_of, neighbours, system.links(), class_of.size());
+  const Classes links = classes_between(class_of, neighbours, 0, system.links());
 
   FoldedGraph result;
   SharingSystem::Folded& folded = result.folded;
   folded.crossings.resize(flows.representatives.size());
   folded.class_of_flow = std::move(flows.of_vertex);
+  const auto class_of_flow = [&](ColouredGraph::Vertex flow) {
+    return folded.class_of_flow[at_index(flow) - system.links()];
+  };
   std::vector<std::int32_t> count(flows.representatives.size());
   for (std::size_t id = 0; id < links.representatives.size(); ++id) {
     const auto crosses = [&](std::int32_t of_flow) {
@@ -126,7 +124,7 @@ FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, 
     };
     std::vector<std::int32_t> crossing;
     for (const ColouredGraph::Vertex flow : neighbours.of(links.representatives[id])) {
-      const std::int32_t of_flow = folded.class_of_flow[at_index(flow)];
+      const std::int32_t of_flow = class_of_flow(flow);
       if (count[at_index(of_flow)]++ == 0 && crosses(of_flow)) crossing.push_back(of_flow);
     }
     std::int32_t divisor = 0;
@@ -136,9 +134,9 @@ FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, 
           {static_cast<std::int32_t>(id), count[at_index(of_flow)] / divisor});
     }
     for (const ColouredGraph::Vertex flow : neighbours.of(links.representatives[id])) {
-      count[at_index(folded.class_of_flow[at_index(flow)])] = 0;
+      count[at_index(class_of_flow(flow))] = 0;
     }
-    result.links.push_back({links.representatives[id] - system.flows(), std::max(divisor, 1)});
+    result.links.push_back({links.representatives[id], std::max(divisor, 1)});
   }
   // If the limit cut the partition short, links that stand for others may be crossed by none of a class's flows.
   for (std::size_t of_flow = 0; of_flow < folded.crossings.size(); ++of_flow) {
@@ -152,28 +150,29 @@ FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, 
 
 struct FoldKey {
   using Value = const FoldedGraph;
-  ColouredGraph graph;
-  std::size_t flows, most_classes;
+  std::uint64_t own_hash;
+  std::size_t most_classes;
+  std::vector<std::int32_t> colour;
+  std::vector<std::size_t> first_crossing;
+  std::vector<std::int32_t> link;
 
-  bool operator==(const FoldKey& other) const {
-    return flows == other.flows && most_classes == other.most_classes && graph.colour == other.graph.colour &&
-           graph.edges == other.graph.edges;
-  }
-  [[nodiscard]] std::uint64_t hash() const {
-    std::uint64_t hash = hash_of(flows, most_classes, graph.colour, graph.edges.size());
-    for (const auto& [a, b] : graph.edges) hash = (hash ^ static_cast<std::uint64_t>(b)) * split_mix_step;
-    return hash;
-  }
-  [[nodiscard]] std::size_t bytes(const FoldedGraph&) const { return 16 * (graph.edges.size() + graph.colour.size()); }
+  bool operator==(const FoldKey&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return own_hash; }
+  [[nodiscard]] std::size_t bytes(const FoldedGraph&) const { return 16 * colour.size() + 4 * link.size(); }
 };
 
 }  // namespace
 
 SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes) {
-  FoldKey key{graph_of(system), system.flows(), most_classes};
-  auto known = session().find(key);
+  ColouredGraph graph{colours_of(system)};
+  const std::uint64_t hash = hash_of(most_classes, graph.colour, system.link);
+  auto known = session().find<FoldKey>(hash, [&](const FoldKey& key) {
+    return key.most_classes == most_classes && key.colour == graph.colour && key.link == system.link &&
+           key.first_crossing == system.first_crossing;
+  });
   if (known == nullptr) {
-    FoldedGraph fresh = fold_graph(system, key.graph, most_classes);
+    FoldedGraph fresh = fold_graph(system, graph, most_classes);
+    FoldKey key{hash, most_classes, std::move(graph.colour), system.first_crossing, system.link};
     known = session().keep(std::move(key), std::move(fresh));
   }
   SharingSystem::Folded folded = known->folded;

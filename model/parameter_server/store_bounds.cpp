@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/parameter_server/store.hpp"
@@ -59,17 +60,13 @@ MessageLoad message_load(const ParameterStore& store, const Topology& topology, 
   MessageLoad load;
   load.busiest.resize(parameters.size());
   std::vector<std::int32_t> index_of(at_index(topology.links()), -1);  // in load.links
-  const auto on = [&](LinkId link) -> std::vector<Bytes>& {
-    std::int32_t& known = index_of[at_index(link)];
-    if (known < 0) {
-      known = static_cast<std::int32_t>(load.links.size());
-      load.links.push_back({link, std::vector<Bytes>(parameters.size())});
-    }
-    return load.links[at_index(known)].carried;
-  };
+  std::vector<Bytes> of_one;  // by that: of one parameter of each of a place's servers; zero between places
+  std::vector<std::size_t> crossed;
   std::vector<LinkId> route;
   for (const auto& [place, amounts] : at_place) {
+    if (std::ranges::all_of(amounts, [](double amount) { return amount == 0.0; })) continue;
     Seconds& latency = load.latency[place];
+    Seconds connection;
     for (const int worker : workers) {
       if (push && worker < store.pushed_before) continue;
       const std::vector<int>& gpus = store.workers[at_index(worker)];
@@ -82,15 +79,27 @@ MessageLoad message_load(const ParameterStore& store, const Topology& topology, 
         topology.append_route(source, destination, route);
         const BytesPerSecond most =
             topology.limits_connections() ? topology.most_rate(source, destination) : BytesPerSecond::infinity();
-        for (std::size_t i = 0; i < amounts.size(); ++i) {
-          load.busiest[i] = std::max(load.busiest[i], each * amounts[i] / most);
-        }
+        connection = std::max(connection, each / most);
         for (const LinkId link : route) {
-          std::vector<Bytes>& carried = on(link);
-          for (std::size_t i = 0; i < amounts.size(); ++i) carried[i] += each * amounts[i];
+          std::int32_t& known = index_of[at_index(link)];
+          if (known < 0) {
+            known = static_cast<std::int32_t>(load.links.size());
+            load.links.push_back({link, std::vector<Bytes>(parameters.size())});
+            of_one.emplace_back();
+          }
+          if (of_one[at_index(known)] == Bytes(0.0)) crossed.push_back(at_index(known));
+          of_one[at_index(known)] += each;
         }
       }
     }
+    for (std::size_t i = 0; i < amounts.size(); ++i) {
+      load.busiest[i] = std::max(load.busiest[i], connection * amounts[i]);
+    }
+    for (const std::size_t link : crossed) {
+      const Bytes each = std::exchange(of_one[link], Bytes(0.0));
+      for (std::size_t i = 0; i < amounts.size(); ++i) load.links[link].carried[i] += each * amounts[i];
+    }
+    crossed.clear();
   }
   for (const auto& [link, carried] : load.links) {
     for (std::size_t i = 0; i < carried.size(); ++i) {

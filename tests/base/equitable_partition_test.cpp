@@ -2,6 +2,8 @@
 // changes.
 #include "model/base/equitable_partition.hpp"
 
+#include <ranges>
+
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -86,6 +88,15 @@ TEST_CASE("A partition that is limited stops before the round that makes too man
       const LimitedPartition limited = limited_partition(graph, Neighbours(graph), first, most);
       REQUIRE(limited.class_of == rounds[last]);
       REQUIRE(limited.complete == (last + 1 == rounds.size()));
+      // The same vertices behind as many others, each of its own colour and alone.
+      ColouredGraph behind;
+      const auto others = static_cast<std::int32_t>(graph.colour.size());
+      for (std::int32_t i = 0; i < others; ++i) behind.add_vertex(3 + i);
+      for (const std::int32_t colour : graph.colour) behind.add_vertex(colour);
+      for (const auto& [a, b] : graph.edges) behind.edges.emplace_back(others + a, others + b);
+      const LimitedPartition shifted = limited_partition(behind, Neighbours(behind), first, most, graph.colour.size());
+      REQUIRE(std::ranges::equal(shifted.class_of | std::views::drop(others), limited.class_of, {},
+                                 [&](std::int32_t id) { return id - others; }));
     }
   }
 }

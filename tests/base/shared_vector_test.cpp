@@ -29,6 +29,17 @@ TEST_CASE("Elements that are made later are made once, for all copies, when one 
   CHECK(made == 1);
 }
 
+TEST_CASE("Elements for one use are made anew until they are read to stay") {
+  int made = 0;
+  const SharedVector<int> vector(1, [&made] { return std::vector{++made}; });
+  const SharedVector<int> first = vector.once(), second = vector.once();
+  CHECK(first.front() == 1);
+  CHECK(second.front() == 2);
+  CHECK(vector.front() == 3);
+  const SharedVector<int> third = vector.once();
+  CHECK(&third.front() == &vector.front());
+}
+
 TEST_CASE("Elements that could not be made are made when they are read again") {
   int asked = 0;
   const SharedVector<int> vector(2, [&asked] {

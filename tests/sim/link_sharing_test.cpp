@@ -2,6 +2,7 @@
 #include "sim/link_sharing.hpp"
 
 #include "model/base/number.hpp"
+#include "sim/platform.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -83,6 +84,25 @@ TEST_CASE("SimGrid shares links fairly, with the same bits whatever has begun an
   for (unsigned seed = 50; seed-- > 0;) CHECK(share_as_flows_come_and_go(seed) == first[seed]);
   share_in_pairs(20'000);  // so many communications are not kept
   for (unsigned seed = 0; seed < 50; ++seed) CHECK(share_as_flows_come_and_go(seed) == first[seed]);
+}
+
+TEST_CASE("Links that routes cross 10,000 times as often are shared as those of a 10,000th of their bandwidth") {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    const SharingSystem::Folded once = random_links(random);
+    SharingSystem::Folded often = once;
+    for (BytesPerSecond& bandwidth : often.bandwidth) bandwidth *= 10'000;
+    for (auto& crossings : often.crossings) {
+      for (SharingSystem::Folded::Crossing& crossing : crossings) crossing.flows *= 10'000;
+    }
+    Platform one(once), other(often);
+    for (RouteIndex route = 0; route < 24; ++route) {
+      const Bytes bytes(1e9 * (1 + below(random, 5)));
+      for (Platform* platform : {&one, &other}) platform->start(route, bytes, route, Seconds(0.0));
+    }
+    for (Platform* platform : {&one, &other}) platform->share_links();
+    CHECK(other.first_end().value() == Approx(one.first_end().value()));
+  }
 }
 
 TEST_CASE("SimGrid shares links exactly") { CHECK_NOTHROW(check_link_sharing()); }
