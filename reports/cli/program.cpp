@@ -42,9 +42,13 @@ std::optional<std::string> no_subcommand(const CLI::App& app, std::span<char* co
     const auto named = command->get_subcommands([&](const CLI::App* one) { return one->check_name(word); });
     if (named.empty()) {
       std::vector<std::string> known;
-      for (const CLI::App* one : visible_subcommands(*command)) known.push_back(one->get_name());
-      const auto near =
-          path.empty() && word == "list" ? std::optional<std::string>("scenarios list") : nearest_word(word, known);
+      std::optional<std::string> near;  // first of all the command of another that has just this name
+      for (const CLI::App* one : visible_subcommands(*command)) {
+        known.push_back(one->get_name());
+        const auto is_it = [&](const CLI::App* below) { return below->get_name() == word; };
+        if (!near && !one->get_subcommands(is_it).empty()) near = one->get_name() + " " + word;
+      }
+      if (!near) near = nearest_word(word, known);
       return fmt::format(
           "there is no command \"{}{}\"; {}", path, shortened(word, 60),
           did_you_mean(near, path.empty() ? "`foretrain --help` lists all" : or_list(known, known.size())));

@@ -11,8 +11,8 @@ struct LargestChange {
   Seconds Breakdown::*part;
   std::string name;  ///< "compute"; "exposed gradient all-reduce", the collective that gets longer most
   Seconds time;      ///< of as many samples as a step of `before`; negative where it gets shorter
-  std::string also =
-      {};  ///< ", compute -9.18 ms": what changes at least half as much the other way, or makes a bubble longer
+  /// ", compute -9.18 ms": what changes at least half as much the other way, or makes a bubble longer.
+  std::string also = {};
 };
 
 /// In the direction in which the time per sample changes.
