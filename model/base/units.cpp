@@ -149,8 +149,9 @@ std::string write_instead(std::string_view number, Dimension wanted) {
 std::string with_matching_unit(std::string_view number, const std::string& unit, Dimension wanted) {
   const std::string other = unit.ends_with("/s") ? unit.substr(0, unit.size() - 2) : unit + "/s";
   const std::optional<Unit> found = find_unit(other);
-  if (!found || found->dimension != wanted) return write_instead(number, wanted);
-  return fmt::format("write {0} (for example \"{1} {0}\")", other, number);
+  const bool sure = wanted != Dimension::bandwidth;  // "200 GB" may stand for 200 Gbit/s
+  if (!found || found->dimension != wanted || !sure) return write_instead(number, wanted);
+  return fmt::format("write \"{} {}\"", number, other);
 }
 
 double parse(std::string_view text, Dimension wanted) {

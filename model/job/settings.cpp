@@ -38,13 +38,14 @@ void add_machines(const Cluster& cluster, SettingList& list) {
   list.begin("Machines");
   const auto add = [&](const Node& node, int nodes, int gpus) {
     list.add_fact("", fmt::format("{} x {}", nodes, node.name));
-    if (gpus > 0) list.add_fact("", fmt::format("{} x {}", nodes * gpus, node.gpu.name));
+    const std::string some = gpus < node.gpus ? fmt::format(" ({} of {} per node)", gpus, node.gpus) : "";
+    if (gpus > 0) list.add_fact("", fmt::format("{} x {}{}", nodes * gpus, node.gpu.name, some));
   };
   if (cluster.groups.empty()) add(cluster.node, cluster.nodes, cluster.gpus_per_node);
   for (const NodeGroup& group : cluster.groups) add(group.node, group.nodes, group.gpus_per_node);
 }
 
-/// "NVSwitch 276 GB/s per GPU": what the first GPU's links carry in one direction.
+/// "NVSwitch 276 GB/s/GPU achieved": what the first GPU's links carry in one direction.
 std::string links_of_gpu(const Node& node) {
   BytesPerSecond fast;
   bool switched = false;
@@ -57,7 +58,7 @@ std::string links_of_gpu(const Node& node) {
   }
   if (!(fast > BytesPerSecond(0.0))) return "PCIe in a node";
   const bool amd = node.gpu.architecture.starts_with("cdna");
-  return fmt::format("{} {} per GPU",
+  return fmt::format("{} {}/GPU achieved",
                      switched ? "NVSwitch"
                      : amd    ? "Infinity Fabric"
                               : "NVLink",
@@ -65,7 +66,7 @@ std::string links_of_gpu(const Node& node) {
 }
 
 void add_network(const Cluster& cluster, SettingList& list) {
-  const auto add = [&](const Node& node, int nodes, const Network& network) {
+  const auto add = [&](const Node& node, int nodes, int gpus, const Network& network) {
     list.begin("Network");
     if (nodes > 1 && network.nics_per_node > 0) {
       list.add_fact("", fmt::format("{} x {:.4g} Gbit/s NIC{} per node", network.nics_per_node,
@@ -74,10 +75,10 @@ void add_network(const Cluster& cluster, SettingList& list) {
         list.add_fact("oversubscription", fmt::format("{:g}", network.oversubscription));
       }
     }
-    if (node.gpus > 1) list.add_fact("", links_of_gpu(node));
+    if (gpus > 1) list.add_fact("", links_of_gpu(node));
   };
-  if (cluster.groups.empty()) add(cluster.node, cluster.nodes, cluster.network);
-  for (const NodeGroup& group : cluster.groups) add(group.node, cluster.nodes, group.network);
+  if (cluster.groups.empty()) add(cluster.node, cluster.nodes, cluster.gpus_per_node, cluster.network);
+  for (const NodeGroup& group : cluster.groups) add(group.node, cluster.nodes, group.gpus_per_node, group.network);
 }
 
 /// For fabrics with several paths between two NICs.

@@ -114,7 +114,7 @@ std::string describe(const PlanPoint& point) {
   if (point.sequence_parallel && point.tensor > 1) add("sequence parallel");
   if (point.zero > 0) add(fmt::format("ZeRO {}", point.zero));
   if (point.offload > 0) add(fmt::format("offload {}", plan_offloads[static_cast<std::size_t>(point.offload)]));
-  if (point.order > 0) add("rank order pipeline-data");
+  if (point.order > 0) add("rank order ...-pipeline-data");
   if (point.algorithm != SyncAlgorithm::automatic) add(fmt::format("algorithm {}", name(point.algorithm)));
   if (point.servers > 0) {
     add(fmt::format("{} {} server{}", point.servers, name(point.placement), point.servers > 1 ? "s" : ""));

@@ -137,12 +137,19 @@ void add_commands(CLI::App& app, ExitStatus& status, std::string_view called) {
   using Add = void (*)(CLI::App&, ExitStatus&);
   constexpr std::pair<std::string_view, Add> commands[] = {
 #define COMMAND(name) {#name, add_##name},
+#define GROUP(title) {title, nullptr},
 #include "reports/cli/commands.def"
   };
   const auto* only =
       std::ranges::find(commands, called == "completion" ? "" : called, &std::pair<std::string_view, Add>::first);
-  for (const auto& command : commands) {
-    if (only == std::end(commands) || &command == only) command.second(app, status);
+  std::string group;
+  for (const auto& [name, add] : commands) {
+    if (add == nullptr) group = name;
+    if (add == nullptr || (only != std::end(commands) && only->first != name)) continue;
+    add(app, status);
+    for (CLI::App* added : app.get_subcommands([](const CLI::App* one) { return one->get_group() == "Subcommands"; })) {
+      added->group(group);
+    }
   }
 }
 

@@ -91,7 +91,9 @@ std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
     text += "\n";
     TextTable changes("lrr", {"change", "speed-up", "step time"});
     for (const StepChange& change : d.changes) {
-      changes.add_row({change.name, signed_percent(change.speedup - 1.0), format_seconds(change.step)});
+      const bool fixes = shown > 0 && change.name == d.causes.front().remedy;
+      changes.add_row({change.name + (fixes ? " (fixes cause 1)" : ""), signed_percent(change.speedup - 1.0),
+                       format_seconds(change.step)});
     }
     text += changes.text(page_indent);
   }

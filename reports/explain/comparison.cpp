@@ -140,16 +140,16 @@ Speedup speedup_of(const Result& result, const Result& reference) {
 }
 
 std::string comparison_text(const std::vector<Result>& results) {
-  std::vector<std::string> header = {""};
+  std::vector<std::vector<std::string>> different = different_settings(results);
+  const bool models_differ =
+      std::ranges::any_of(results, [&](const Result& r) { return model_of(r) != model_of(results.front()); });
+  std::vector<std::string> header = {models_differ || !different.empty() ? "Settings that differ" : ""};
   for (std::size_t i = 0; i < results.size(); ++i) header.push_back(fmt::format("[{}]", i + 1));
   std::string text;
   for (std::size_t i = 0; i < results.size(); ++i) {
     text += title_of(results[i], fmt::format("  [{}] ", i + 1)) + "\n";
   }
   TextTable table("l" + std::string(results.size(), 'r'), header);
-  std::vector<std::vector<std::string>> different = different_settings(results);
-  const bool models_differ =
-      std::ranges::any_of(results, [&](const Result& r) { return model_of(r) != model_of(results.front()); });
   if (models_differ) {
     std::vector<std::string>& row = *different.insert(different.begin(), std::vector<std::string>{"Model"});
     for (const Result& result : results) row.push_back(model_of(result));

@@ -84,6 +84,13 @@ std::string where_exposed(const Explanation& e) {
   return fmt::format("{}: {}", most->second, largest_exposed(*e.result.train()));
 }
 
+/// FLOPs of a step over those of its model: full recomputation repeats the forward pass, a third of them.
+double work_of_passes(const TrainWorkload& train) {
+  if (train.recompute != Recompute::full) return 1.0;
+  const RecomputedLayers& some = train.recompute_layers;
+  return 1.0 + (some.of > 0 ? static_cast<double>(some.layers) / some.of : 1.0) / 3.0;
+}
+
 /// The decision tree: is the GPU idle, and why; if it is active, with what.
 void diagnose(const Scenario& scenario, Explanation& e) {
   const TrainResult& train = *e.result.train();
@@ -103,7 +110,8 @@ void diagnose(const Scenario& scenario, Explanation& e) {
   const auto* of = std::get_if<TrainWorkload>(&scenario.workload);
   const double memory = share_of(e.sensitivities, "GPU memory bandwidth");
   const double arithmetic = share_of(e.sensitivities, "GPU compute");
-  if (ask("memory elasticity, against compute's", memory, arithmetic)) {
+  const double both = memory + arithmetic;
+  if (ask("memory-bound part of compute (by sensitivity)", both > 0.0 ? memory / both : 0.0, 0.5)) {
     e.bottleneck = "GPU memory bandwidth";
     e.advice = unused({{"compiled execution", scenario.plan.execution == ExecutionMode::eager},
                        {"FlashAttention", of->attention == AttentionKind::standard},
@@ -113,9 +121,10 @@ void diagnose(const Scenario& scenario, Explanation& e) {
   }
   const Gpu& gpu = scenario.cluster.node.gpu;
   const double peak = gpu.matrix_rate(of->precision).value();
-  const double use = b.compute > Seconds(0.0) && peak > 0.0
-                         ? train.model_flops_per_second_per_gpu.value() * (train.step_time / b.compute) / peak
-                         : 1.0;
+  const double use =
+      b.compute > Seconds(0.0) && peak > 0.0
+          ? train.model_flops_per_second_per_gpu.value() * work_of_passes(*of) * (train.step_time / b.compute) / peak
+          : 1.0;
   if (ask("tensor cores idle while kernels run", 1.0 - use, 1.0 - least_utilisation)) {
     e.bottleneck = fmt::format("low tensor-core utilisation: {} while kernels run", format_percent(use));
     e.advice = unused({{"larger micro-batches", true},
@@ -125,7 +134,9 @@ void diagnose(const Scenario& scenario, Explanation& e) {
     return;
   }
   e.bottleneck = "GPU compute";
-  e.advice = "more or faster GPUs, or a faster number format";
+  e.advice = unused({{"no recomputation", of->recompute != Recompute::none},
+                     {"a faster number format", true},
+                     {"more or faster GPUs", true}});
 }
 
 double speed_of(const Result& result) {
@@ -137,7 +148,7 @@ double speed_of(const Result& result) {
 void set_spread(Explanation& e, const Result& with_jitter) {
   if (!with_jitter.train() || !with_jitter.train()->spread) return;
   TrainResult::Spread& spread = e.spread.emplace(*with_jitter.train()->spread);
-  const double longer = e.result.time() / e.unchanged().time();
+  const double longer = e.result.time() / spread.p50;  // constants are fitted to measured medians
   for (Seconds* time : {&spread.p50, &spread.p90, &spread.p99}) *time *= longer;
 }
 

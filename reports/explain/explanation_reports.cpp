@@ -77,12 +77,9 @@ std::string spread_text(const Explanation& e) {
   const std::string jitter = own ? "the scenario's jitter"
                                  : fmt::format("assumed jitter: compute {}, network {}",
                                                percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
-  std::string text = fmt::format("P50 {} · P90 {} · P99 {} ({})", format_seconds(e.spread->p50),
-                                 format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
-  text = "\nStep-time percentiles\n" + paragraph(text);
-  return own ? text
-             : text + paragraph(fmt::format("Compare a measured median with {}, which is fitted to measured steps.",
-                                            format_seconds(e.result.time())));
+  const std::string text = fmt::format("P50 {} · P90 {} · P99 {} ({})", format_seconds(e.spread->p50),
+                                       format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
+  return "\nStep-time percentiles\n" + paragraph(text);
 }
 
 /// The critical path by kind of task.
@@ -101,10 +98,10 @@ std::string sensitivity_text(const Explanation& e) {
   for (const Sensitivity& s : e.sensitivities) {
     const double faster = s.faster / e.unchanged().time() - 1.0, slower = s.slower / e.unchanged().time() - 1.0;
     if (std::max(std::abs(faster), std::abs(slower)) < least_change / 10.0) continue;
-    table.add_row({s.resource, signed_percent(faster), signed_percent(slower), percent_text(s.share),
+    table.add_row({s.resource, signed_percent(faster), signed_percent(slower), fmt::format("{:.2f}", s.share),
                    bar(s.share, bar_width / 2)});
   }
-  return fmt::format("\nSensitivity: change of the {} (elasticity: % per % of speed)\n{}",
+  return fmt::format("\nSensitivity: change of the {} (elasticity: % per % of resource speed)\n{}",
                      e.result.train() ? "step time" : "time", table.text(2));
 }
 

@@ -130,7 +130,7 @@ Result anchored(Result result, const Anchor& anchor, const std::string& source) 
   result.set_uncertainty(std::expm1(nine_of_ten_normal * std::min(stated, deviation)));
   if (result.train()->bill) set_length_interval(result);
   const auto note = [&](const char* name, double factor, double variance) {
-    const std::string known = fmt::format("± {:.1f} % from {}; runs of a model differ by ± {:.1f} % (1 σ)",
+    const std::string known = fmt::format("± {:.1f} % (1 σ) from {}; the interval adds ± {:.1f} %, as runs of one model differ",
                                           std::sqrt(variance) * 100.0, source, anchor_scatter * 100.0);
     result.provenance.push_back({name, factor, "", ConstantKind::measurement, known});
   };

@@ -2,10 +2,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "model/scenario/load/cases.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
@@ -91,6 +94,11 @@ std::string failed_section(const AccuracyReport& report) {
   return text;
 }
 
+/// Whether training steps alone have the quantity.
+bool is_of_step(const std::string& quantity) {
+  return quantity != name(MeasuredQuantity::time) && quantity != name(MeasuredQuantity::bus_bandwidth);
+}
+
 /// Every case, as measured and as predicted, in the quantity's base unit.
 std::string case_table(const AccuracyReport& report) {
   TextTable table("lllrrr", {"case", "group", "quantity", "measured", "predicted", "error"});
@@ -139,6 +147,15 @@ std::string to_text(const AccuracyReport& report, const TextOptions& options) {
   table.add_rule();
   const bool both = report.times.n > 0 && report.memory.n > 0;
   table.add_row(statistics_cells(both ? "all times" : "all", both ? report.times : report.overall));
+  for (const auto& [label, steps] : {std::pair("  training steps", true), std::pair("  kernels, collectives", false)}) {
+    std::vector<Comparison> some;
+    std::ranges::copy_if(report.cases, std::back_inserter(some), [&](const Comparison& c) {
+      return !is_memory(c.quantity) && is_of_step(c.quantity) == steps;
+    });
+    if (!some.empty() && std::cmp_less(some.size(), report.times.n)) {
+      table.add_row(statistics_cells(label, error_statistics(some)));
+    }
+  }
   if (both) table.add_row(statistics_cells("all memory", report.memory));
   std::string text = "Predicted against measured\n\n" + table.text(page_indent) + "\n" +
                      paragraph(

@@ -26,13 +26,23 @@ std::string operation_of(const std::string& collective) {
   return collective;
 }
 
-/// "gradients: communication/compute 0.45 (0.31 at peak rates), bucket 160 MB".
+/// "expert, tensor collectives": whose collectives those inside layers are.
+std::string inside_layers_of(const TrainResult& train) {
+  std::string text;
+  for (const auto& [name, traffic] : train.inside_layers) {
+    const std::string ranks = name.substr(0, name.find_first_of(" -"));  // "tensor" of "tensor-parallel gather"
+    if (text.find(ranks) == std::string::npos) text += (text.empty() ? "" : ", ") + ranks;
+  }
+  return text.empty() ? std::string(inside_layers) : text + " collectives";
+}
+
+/// "gradients: communication/compute ratio 0.45 (rule of thumb 0.31), bucket 160 MB".
 std::string gradients_text(const TrainResult& train, bool verbose) {
   std::string text, formula;
   if (const auto& ratio = train.communication_to_compute; ratio && ratio->simulated > 0.0) {
-    text = fmt::format("communication/compute {:.3g} ({:.3g} at peak rates)", ratio->simulated, ratio->formula);
+    text = fmt::format("communication/compute ratio {:.3g} (rule of thumb {:.3g})", ratio->simulated, ratio->formula);
     formula =
-        fmt::format(". At peak rates: {}, without {}", communication_ratio_formula, communication_ratio_leaves_out);
+        fmt::format(". Rule of thumb: {}, without {}", communication_ratio_formula, communication_ratio_leaves_out);
   }
   if (const auto& buckets = train.buckets) {
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ",
@@ -62,8 +72,9 @@ std::string communication_section(const TrainResult& train, bool verbose) {
   for (const auto& [collective, time] : train.communication) {
     if (!verbose && std::max(time.total, time.exposed) < least_share * train.step_time) continue;
     const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
-    add("  " + collective, time.total, format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)),
-        format_seconds(time.exposed), time.sent, time.algorithm);
+    add("  " + (collective == inside_layers ? inside_layers_of(train) : collective), time.total,
+        format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)), format_seconds(time.exposed), time.sent,
+        time.algorithm);
     if (!verbose || collective != inside_layers || train.inside_layers.size() < 2) continue;
     for (const auto& [name, traffic] : train.inside_layers)
       add("    " + operation_of(name), traffic.alone, "", "", traffic.sent, "");

@@ -48,7 +48,7 @@ LargestChange largest_change(const TrainResult& now, const TrainResult& before) 
   } else if (most->time == &Breakdown::pipeline_bubble) {
     const auto [cause, more] = grown_most(now, before, &CommunicationTime::total);
     if (more > notable && cause.starts_with("gradient"))
-      found.also += fmt::format(" ({} {} in all)", cause, signed_seconds(more));
+      found.also += fmt::format(" (total {} {})", cause, signed_seconds(more));
   }
   return found;
 }

@@ -111,8 +111,9 @@ std::string headline(const Result& result, const TrainResult& train, bool verbos
                               format_count(train.tokens_per_second_per_gpu));
   }
   text += labelled("Throughput", throughput);
-  text += labelled("MFU", fmt::format("{} · {} per GPU", format_percent(train.mfu),
-                                      format_rate(train.model_flops_per_second_per_gpu)));
+  const FlopsPerSecond reached = train.model_flops_per_second_per_gpu;
+  const std::string peak = train.mfu > 0.0 ? " of " + format_rate(reached / train.mfu) : "";
+  text += labelled("MFU", fmt::format("{}{} · {} per GPU", format_percent(train.mfu), peak, format_rate(reached)));
   if (train.time_to_train) {
     text += labelled("Time to train", length_text(train));
     if (train.cost_usd) text += labelled("Cost", cost_text(train));

@@ -23,7 +23,8 @@ namespace foretrain {
 namespace {
 
 constexpr std::size_t most_alternatives = 5, most_in_front = 12;
-constexpr double near_capacity = 1.5;  ///< plans that exceed memory by more are no alternative
+constexpr double least_curse = 1.0005;  ///< bias of the fastest prediction that is printed
+constexpr double near_capacity = 1.5;   ///< plans that exceed memory by more are no alternative
 
 std::string count_text(std::int64_t number) { return grouped(std::to_string(number)); }
 
@@ -101,9 +102,10 @@ std::string changes_text(const Result& plan, const Result& own) {
 std::string own_plan_text(const PlanReport& report) {
   if (!report.own) return "";
   const Result &own = *report.own, &best = report.ranked.front().result;
-  const double faster = best.train()->samples_per_second / own.train()->samples_per_second;
+  const double faster = best.train()->samples_per_second / own.train()->samples_per_second / report.curse;
   std::string text = format_seconds(own.time()) + interval_of(own);
-  text += fmt::format("; the best plan: {:.3g} times the samples/s", faster);
+  text += fmt::format("; the best plan{}: {:.3g} times the samples/s",
+                      report.curse > least_curse ? ", as expected" : "", faster);
   if (!own.train()->memory.fits()) text = "does not fit; " + text;
   return labelled("Your scenario", text) + labelled("Changes", changes_text(best, own)) +
          (report.with_command ? "" : labelled("All keys", "printed by --command"));
@@ -131,7 +133,12 @@ std::string best_text(const PlanReport& report) {
                          ? fmt::format("\nNo plan trains within {}; the nearest\n", describe(report.limits))
                          : "\nBest plan\n";
   text += labelled("Plan", name_of(best)) + extras_text(report);
-  text += labelled("Step time", format_seconds(train.step_time) + interval_of(best.result)) + own_plan_text(report);
+  text += labelled("Step time", format_seconds(train.step_time) + interval_of(best.result));
+  if (report.curse > least_curse) {
+    text += labelled("", fmt::format("expected {}: the fastest of many predictions is about {:.1f} % too fast",
+                                     format_seconds(train.step_time * report.curse), 100.0 * (report.curse - 1.0)));
+  }
+  text += own_plan_text(report);
   text += labelled("MFU", format_percent(train.mfu));
   text += labelled("Peak memory", of_capacity(memory.total(), memory.capacity));
   if (train.time_to_train) text += labelled("Time to train", length_text(train));
@@ -150,8 +157,8 @@ std::string odds_text(const PlanReport& report) {
   std::string text = "\nConfidence\n";
   text += labelled(
       "Fastest in",
-      fmt::format("{} of random draws of the uncertain constants; if these are off, this plan is {:.1f} % slower than "
-                  "the best on average",
+      fmt::format("{} of random draws of the uncertain constants; on average over all draws this plan is {:.1f} % "
+                  "slower than the fastest",
                   percent_of(best.odds->chance), 100.0 * best.odds->regret));
   if (best.chance_of_shortage >= 0.005) {
     text +=
@@ -166,12 +173,6 @@ std::string odds_text(const PlanReport& report) {
   if (report.is_simpler) {
     text +=
         labelled("Choice", fmt::format("simplest of the plans within {:.2g} % of the fastest", 100 * noise_of_runs));
-  }
-  if (report.curse > 1.0005) {
-    text += labelled(
-        "Bias", fmt::format("expect {}: the fastest of many predictions is about {:.1f} % too fast; the step time and "
-                            "interval above do not include it",
-                            format_seconds(best.train().step_time * report.curse), 100.0 * (report.curse - 1.0)));
   }
   return text;
 }
@@ -223,11 +224,13 @@ std::string front_text(const PlanReport& report) {
   if (priced) header.insert(header.begin() + 1, "USD per step");
   TextTable table(priced ? "rrrl" : "rrl", header);
   std::size_t rows = 0;
+  std::string smallest;
   for (const RankedPlan& plan : report.ranked) {
-    if (!plan.in_front || rows == most_in_front) continue;
+    const std::string memory = format_bytes(plan.train().memory.total());
+    if (!plan.in_front || rows == most_in_front || (!priced && memory == smallest)) continue;
     ++rows;
-    std::vector<std::string> row = {format_seconds(plan.train().step_time), format_bytes(plan.train().memory.total()),
-                                    name_of(plan)};
+    smallest = memory;
+    std::vector<std::string> row = {format_seconds(plan.train().step_time), memory, name_of(plan)};
     if (priced) row.insert(row.begin() + 1, fmt::format("{:.3g}", plan.usd));
     table.add_row(std::move(row));
   }

@@ -68,11 +68,11 @@ TEST_CASE("The space before the unit is optional, exponents are allowed") {
 }
 
 TEST_CASE("A wrong dimension says which one it is and what to write") {
-  CHECK(bandwidth_complaint("25 GB") == "\"25 GB\" is a size, not a bandwidth; write GB/s (for example \"25 GB/s\")");
+  CHECK(bandwidth_complaint("25 GB") == "\"25 GB\" is a size, not a bandwidth; write \"25 GB/s\" or \"25 Gbit/s\"");
   CHECK(complaint([] { return parse_quantity<Bytes>("25 GB/s"); }) ==
-        "\"25 GB/s\" is a bandwidth, not a size; write GB (for example \"25 GB\")");
+        "\"25 GB/s\" is a bandwidth, not a size; write \"25 GB\"");
   CHECK(complaint([] { return parse_quantity<FlopsPerSecond>("19.5 TFLOP"); }) ==
-        "\"19.5 TFLOP\" is an amount of work, not a computing rate; write TFLOP/s (for example \"19.5 TFLOP/s\")");
+        "\"19.5 TFLOP\" is an amount of work, not a computing rate; write \"19.5 TFLOP/s\"");
   CHECK(complaint([] { return parse_quantity<Seconds>("5 GB"); }) ==
         "\"5 GB\" is a size, not a time; write \"5 us\", \"5 ms\" or \"5 s\"");
 }
@@ -142,5 +142,5 @@ TEST_CASE("A row of a table may fix the unit in which a quantity is kept") {
   CHECK(parse_in_unit("2 ms", "us") == Approx(2000.0));
   CHECK(parse_in_unit("1200 MiB", "MiB") == Approx(1200.0));
   CHECK(complaint([] { return parse_in_unit("6 GB", "GB/s"); }) ==
-        "\"6 GB\" is a size, not a bandwidth; write GB/s (for example \"6 GB/s\")");
+        "\"6 GB\" is a size, not a bandwidth; write \"6 GB/s\" or \"6 Gbit/s\"");
 }

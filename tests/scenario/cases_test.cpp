@@ -103,8 +103,8 @@ TEST_CASE("A measurement that cannot be read puts its row out of use, not the ta
 TEST_CASE("Bad cells are named by line and column") {
   const auto row = [](const std::string& cells) { return complaint(std::string(header) + cells + "\n"); };
   CHECK(row("a,g,dgx-a100-80gb,gpt2,3,1 s,") ==
-        "t.csv:2:24: plan.tensor: tensor 3 x pipeline 1 x context 1 = 3 does not divide the 8 GPUs; factors whose "
-        "product is 8");
+        "t.csv:2:24: plan.tensor: tensor 3 x pipeline 1 x context 1 = 3 does not divide the 8 GPUs; tensor x "
+        "pipeline x context x data = 8");
   CHECK(row("a,g,dgx-a100-80gb,gpt2,1,3.5,").find("t.csv:2:26: measured.step_time: \"3.5\" has no unit") == 0);
   CHECK(row("a,g,dgx-a100-80gb,gpt2,1,0 s,").find("a measurement of zero") != std::string::npos);
   CHECK(row("a,g,dgx-a100-90gb,gpt2,1,1 s,").find("t.csv:2:5: cluster.node: unknown node") == 0);

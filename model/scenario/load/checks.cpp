@@ -71,7 +71,7 @@ class PlanChecks : CheckedScenario {
     const std::string factors =
         fmt::format("tensor {} x pipeline {} x context {}", plan.tensor, plan.pipeline, plan.context);
     const std::string remedy = gpus % replica == 0 ? fmt::format("data: {}", gpus / replica)
-                                                   : fmt::format("factors whose product is {}", gpus);
+                                                   : fmt::format("tensor x pipeline x context x data = {}", gpus);
     const std::string stated = scenario.where.contains("plan.data") ? fmt::format(" x data {}", plan.data) : "";
     fail_if(!plan.placement.empty(), "plan.placement", "{0} nodes with {1} GPUs for {2}{3} = {4}",
             "nodes with {5}{4} GPUs, or {6}", plan.placement.size(), gpus, factors, stated,

@@ -11,7 +11,7 @@ export function memory({ memory: report, result, figures }, id) {
         "p",
         {},
         report.largest_micro_batch > 0
-          ? `Largest micro-batch that fits: ${report.largest_micro_batch} (now ${report.micro_batch}). `
+          ? `Largest micro-batch size that fits: ${report.largest_micro_batch} (now ${report.micro_batch}). `
           : "No micro-batch fits. ",
         report.remedies.join(". "),
       )

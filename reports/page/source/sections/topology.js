@@ -17,7 +17,7 @@ export function topology({ links: uses, figures }, id) {
     element("p", { class: "note" }, note),
     table(
       "Links of a node",
-      ["link", "kind", "links", "bandwidth_bytes_per_second", "busiest_bytes", "mean share", "busiest share"],
+      ["link", "kind", "links", "bandwidth_bytes_per_second", "busiest_bytes", "mean utilisation", "highest utilisation"],
       busiest.map((link) => [
         link.name,
         link.kind,
