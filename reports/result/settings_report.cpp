@@ -54,7 +54,7 @@ std::string settings_section(const Result& result, bool verbose) {
     values += (values.empty() ? "" : " · ") + setting_text(settings[i]);
     const bool last = i + 1 == settings.size();
     if (!last && settings[i + 1].line == settings[i].line) continue;
-    text += labelled(settings[i].line, values + (last && any_default ? " (* marks values not in the scenario)" : ""));
+    text += labelled(settings[i].line, values + (last && any_default ? " (*: not in the scenario)" : ""));
     values.clear();
   }
   return text.empty() ? "" : text + "\n";

@@ -131,7 +131,7 @@ TEST_CASE("An answer says what was predicted, and marks what the scenario does n
   const std::string file = folder.file("small.yaml", small_step);
   check_has(output_of({"predict", file, "--fidelity", "estimate", "--set", "plan.tensor=2"}),
             {"1 x dgx-a100-80gb · 8 x a100-sxm-80gb", "global 64 · micro-batch 8", "data 4* · tensor 2 ·",
-             "bf16 · adamw · recompute none*", "tuned defaults* (* marks values"});
+             "bf16 · adamw · recompute none*", "tuned defaults* (*: not in"});
   const FilterResult several =
       run_program({"predict", file, ring_of_four, "--fidelity", "estimate", "--set", "cluster.nodes=1"});
   CHECK_THAT(several.output, Catch::Contains("all_reduce of 160 MB · ranks 4* · algorithm ring") ||

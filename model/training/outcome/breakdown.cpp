@@ -101,40 +101,40 @@ RankClassTime time_of(const StepGraph& graph, const Execution& execution, std::s
 /// Adds to each row how long something of its name moves in the idle intervals, which do not overlap; names that move
 /// at the same moment share it equally.
 void add_exposed(const std::vector<Interval>& idle, const std::vector<Interval>& moving) {
-  struct Piece {
+  struct MovingTime {
     std::size_t in;  ///< which idle interval
     Interval moving;
   };
-  std::vector<Piece> pieces;
+  std::vector<MovingTime> times;
   std::size_t at = 0;  // the first idle interval that ends later than what moves starts: seldom far from the last one
   for (const auto& [start, end, row] : moving) {
     while (at > 0 && idle[at - 1].end > start) --at;
     while (at < idle.size() && idle[at].end <= start) ++at;
     for (std::size_t in = at; in < idle.size() && idle[in].start < end; ++in) {
-      pieces.push_back({in, {std::max(start, idle[in].start), std::min(end, idle[in].end), row}});
+      times.push_back({in, {std::max(start, idle[in].start), std::min(end, idle[in].end), row}});
     }
   }
-  std::ranges::stable_sort(pieces, {}, &Piece::in);
+  std::ranges::stable_sort(times, {}, &MovingTime::in);
   std::vector<Seconds> dates;
   std::vector<Row*> rows;  // few
-  for (auto first = pieces.begin(); first != pieces.end();) {
-    const auto last = std::find_if(first, pieces.end(), [&](const Piece& piece) { return piece.in != first->in; });
+  for (auto first = times.begin(); first != times.end();) {
+    const auto last = std::find_if(first, times.end(), [&](const MovingTime& one) { return one.in != first->in; });
     if (last == first + 1) {  // mostly
       first->moving.row->second.exposed += first->moving.end - first->moving.start;
       first = last;
       continue;
     }
     dates.clear();
-    for (auto piece = first; piece != last; ++piece) {
-      dates.push_back(piece->moving.start);
-      dates.push_back(piece->moving.end);
+    for (auto one = first; one != last; ++one) {
+      dates.push_back(one->moving.start);
+      dates.push_back(one->moving.end);
     }
     std::ranges::sort(dates);
     for (std::size_t i = 0; i + 1 < dates.size(); ++i) {
       rows.clear();
-      for (auto piece = first; piece != last; ++piece) {
-        const bool moves = piece->moving.start <= dates[i] && piece->moving.end >= dates[i + 1];
-        if (moves && std::ranges::find(rows, piece->moving.row) == rows.end()) rows.push_back(piece->moving.row);
+      for (auto one = first; one != last; ++one) {
+        const bool moves = one->moving.start <= dates[i] && one->moving.end >= dates[i + 1];
+        if (moves && std::ranges::find(rows, one->moving.row) == rows.end()) rows.push_back(one->moving.row);
       }
       for (Row* row : rows) row->second.exposed += (dates[i + 1] - dates[i]) / number(rows.size());
     }

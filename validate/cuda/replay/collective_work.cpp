@@ -28,13 +28,13 @@ class CollectiveDoer final : public Doer {
  public:
   explicit CollectiveDoer(const ReplayStreams& streams) : streams_(streams) {}
 
-  void see(const Piece& piece) override {
-    const auto& work = std::get<CollectiveWork>(piece.work);
+  void see(const WorkItem& item) override {
+    const auto& work = std::get<CollectiveWork>(item.work);
     if (work.method != "nccl") {
       throw GpuError(Fault::unsupported,
                      "a parameter server's sums are carried out between hosts (foretrain replay), not on GPUs");
     }
-    std::size_t& elements = exchanges_[piece.resource].elements;
+    std::size_t& elements = exchanges_[item.resource].elements;
     elements = std::max(elements, elements_of(work));
   }
 
@@ -54,9 +54,9 @@ class CollectiveDoer final : public Doer {
     }
   }
 
-  void put(const Piece& piece, int /*turn*/) override {
-    const auto& work = std::get<CollectiveWork>(piece.work);
-    const Exchange& exchange = exchanges_.at(piece.resource);
+  void put(const WorkItem& item, int /*turn*/) override {
+    const auto& work = std::get<CollectiveWork>(item.work);
+    const Exchange& exchange = exchanges_.at(item.resource);
     const OnDevice here(0);
     for (int i = 0; i < work.count; ++i) {
       exchange.communicators->all_reduce(exchange.data, exchange.data, elements_of(work), exchange.streams);
@@ -79,7 +79,7 @@ class CollectiveDoer final : public Doer {
 class CollectiveDoer final : public Doer {
  public:
   explicit CollectiveDoer(const ReplayStreams& /*streams*/) {}
-  void see(const Piece& /*piece*/) override { throw GpuError(Fault::unsupported, without_nccl); }
+  void see(const WorkItem& /*item*/) override { throw GpuError(Fault::unsupported, without_nccl); }
 };
 
 #endif

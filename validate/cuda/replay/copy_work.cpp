@@ -19,8 +19,8 @@ class CopyDoer final : public Doer {
   CopyDoer(int gpus, const ReplayStreams& streams) : gpus_(gpus), streams_(streams) {}
   ~CopyDoer() override { CopyDoer::end_step(); }
 
-  void see(const Piece& piece) override {
-    const auto& copy = std::get<CopyWork>(piece.work);
+  void see(const WorkItem& item) override {
+    const auto& copy = std::get<CopyWork>(item.work);
     largest_ = std::max(largest_, to_size(copy.size));
     if (device_of(copy.from) >= 0 && device_of(copy.to) >= 0) return;
     std::size_t& host = copy.pinned ? largest_pinned_ : largest_pageable_;
@@ -43,10 +43,10 @@ class CopyDoer final : public Doer {
     if (largest_pageable_ > 0) pageable_ = std::make_unique<HostBuffer>(largest_pageable_, false);
   }
 
-  void put(const Piece& piece, int /*turn*/) override {
-    const auto& work = std::get<CopyWork>(piece.work);
+  void put(const WorkItem& item, int /*turn*/) override {
+    const auto& work = std::get<CopyWork>(item.work);
     if (to_size(work.size) == 0) return;
-    for (const ReplayStreams::Lane& lane : streams_.lanes(piece.resource)) {
+    for (const ReplayStreams::Lane& lane : streams_.lanes(item.resource)) {
       const OnDevice here(lane.device);
       put_on(lane.stream->get(), work);
     }

@@ -19,13 +19,13 @@ class KernelDoer final : public Doer {
   explicit KernelDoer(const ReplayStreams& streams) : streams_(streams) {}
 
   /// A block that many tasks refer to has one runner: a hundred calls of a small model read the same weights.
-  void see(const Piece& piece) override {
-    const auto& work = std::get<KernelWork>(piece.work);
-    for (const ReplayStreams::Lane& lane : streams_.lanes(piece.resource)) {
-      std::unique_ptr<OperatorRunner>& runner = runners_[{piece.block, piece.index, piece.resource, lane.device}];
+  void see(const WorkItem& item) override {
+    const auto& work = std::get<KernelWork>(item.work);
+    for (const ReplayStreams::Lane& lane : streams_.lanes(item.resource)) {
+      std::unique_ptr<OperatorRunner>& runner = runners_[{item.block, item.index, item.resource, lane.device}];
       if (runner) continue;
       const OnDevice here(lane.device);
-      std::unique_ptr<OperandPool>& pool = pools_[{piece.resource, lane.device}];
+      std::unique_ptr<OperandPool>& pool = pools_[{item.resource, lane.device}];
       if (!pool) pool = std::make_unique<OperandPool>(lane.stream->get(), pool_limit());
       const OperatorSpec spec{work.kind, work.fields};
       try {
@@ -40,12 +40,12 @@ class KernelDoer final : public Doer {
     }
   }
 
-  void put(const Piece& piece, int turn) override {
-    for (int i = 0; i < std::get<KernelWork>(piece.work).count; ++i) {
-      piece.pace.before_launch();
-      for (const ReplayStreams::Lane& lane : streams_.lanes(piece.resource)) {
+  void put(const WorkItem& item, int turn) override {
+    for (int i = 0; i < std::get<KernelWork>(item.work).count; ++i) {
+      item.pace.before_launch();
+      for (const ReplayStreams::Lane& lane : streams_.lanes(item.resource)) {
         const OnDevice here(lane.device);
-        runners_.at({piece.block, piece.index, piece.resource, lane.device})->launch(lane.stream->get(), turn);
+        runners_.at({item.block, item.index, item.resource, lane.device})->launch(lane.stream->get(), turn);
       }
     }
   }

@@ -49,12 +49,12 @@ void time_pieces(Replayer& replayer, int repetitions, replay::Result& result) {
   std::map<std::pair<int, std::size_t>, std::vector<double>> times;
   for (int i = 0; i < repetitions; ++i) {
     replayer.step(Replayer::Detail::work);
-    for (const auto& [piece, values] : replayer.moments().pieces) {
-      std::vector<double>& all = times[piece];
+    for (const auto& [item, values] : replayer.moments().items) {
+      std::vector<double>& all = times[item];
       all.insert(all.end(), values.begin(), values.end());
     }
   }
-  for (const auto& [piece, values] : times) result.work.push_back({piece.first, piece.second, median(values)});
+  for (const auto& [item, values] : times) result.work.push_back({item.first, item.second, median(values)});
 }
 
 /// Notes work that replaced the graph's, beside its times.

@@ -19,9 +19,9 @@ namespace foretrain::gpu {
 
 /// Times of one step with events between its tasks.
 struct Moments {
-  std::map<int, std::pair<double, double>> tasks;                     ///< start and end
-  std::map<int, double> host;                                         ///< the host thread's time for it
-  std::map<std::pair<int, std::size_t>, std::vector<double>> pieces;  ///< by block and place in it
+  std::map<int, std::pair<double, double>> tasks;                    ///< start and end
+  std::map<int, double> host;                                        ///< the host thread's time for it
+  std::map<std::pair<int, std::size_t>, std::vector<double>> items;  ///< by block and place in it
 };
 
 /// Events of one GPU in the order in which they were recorded, kept from step to step.
@@ -42,7 +42,7 @@ class EventLine {
 
 class Replayer final : public replay::Backend {
  public:
-  /// Granularity of timing: the step, with events between its tasks, or between the pieces of their work as well.
+  /// Granularity of timing: the step, with events between its tasks, or between the items of their work as well.
   enum class Detail { step, tasks, work };
   using Operation = replay::Operation;
 
@@ -61,7 +61,7 @@ class Replayer final : public replay::Backend {
     detail_ = detail;
     for (auto& [device, line] : lines_) line.restart();
     task_events_.clear();
-    piece_events_.clear();
+    item_events_.clear();
     host_.clear();
     dispatch_ = -1;
     const OnDevice first(0);
@@ -104,8 +104,8 @@ class Replayer final : public replay::Backend {
       if (!resource_of(task).on_host()) continue;
       moments.tasks[task] = {times.first - host_zero_ - start_offset_, times.second - host_zero_ - start_offset_};
     }
-    for (const auto& [piece, all] : piece_events_) {
-      for (const EventPair& pair : all) moments.pieces[piece].push_back(elapsed(*pair.first, *pair.second));
+    for (const auto& [item, all] : item_events_) {
+      for (const EventPair& pair : all) moments.items[item].push_back(elapsed(*pair.first, *pair.second));
     }
     return moments;
   }
@@ -151,8 +151,8 @@ class Replayer final : public replay::Backend {
     try {
       for (int task = 0; std::cmp_less(task, graph_.tasks.size()); ++task) {
         for (std::size_t i = 0; i < block_of(task).work.size(); ++i) {
-          const Piece piece = piece_of(task, i);
-          if (!std::holds_alternative<HostWork>(piece.work)) doers_[piece.work.index()]->see(piece);
+          const WorkItem item = item_of(task, i);
+          if (!std::holds_alternative<HostWork>(item.work)) doers_[item.work.index()]->see(item);
         }
       }
       for (const auto& doer : doers_) doer->make_ready();
@@ -162,7 +162,7 @@ class Replayer final : public replay::Backend {
                                         "; export it with a smaller batch, or end what else uses the GPU");
     }
   }
-  Piece piece_of(int task, std::size_t index) {
+  WorkItem item_of(int task, std::size_t index) {
     const replay::Task& stated = graph_.tasks[at_index(task)];
     return {block_of(task).work[index], stated.block, index, stated.resource, pace_};
   }
@@ -239,24 +239,24 @@ class Replayer final : public replay::Backend {
     return key;
   }
 
-  /// Launches what a task does, with events around it, or around each piece, where that is wanted. Of replicas the
+  /// Launches what a task does, with events around it, or around each item, where that is wanted. Of replicas the
   /// first one is timed.
   void put(int task, int stream) {
     const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
-    const std::size_t pieces = block_of(task).work.size();
-    const bool timed = detail_ != Detail::step && pieces > 0;
+    const std::size_t items = block_of(task).work.size();
+    const bool timed = detail_ != Detail::step && items > 0;
     const Event *from = nullptr, *before = nullptr;
     const auto moment = [&] {
       const OnDevice here(lane.device);
       return lines_[lane.device].record(lane.stream->get());
     };
     if (timed) from = before = moment();
-    for (std::size_t i = 0; i < pieces; ++i) {
-      const Piece piece = piece_of(task, i);
-      if (!std::holds_alternative<HostWork>(piece.work)) doers_[piece.work.index()]->put(piece, turn_);
-      if (!timed || detail_ != Detail::work || pieces == 1) continue;
+    for (std::size_t i = 0; i < items; ++i) {
+      const WorkItem item = item_of(task, i);
+      if (!std::holds_alternative<HostWork>(item.work)) doers_[item.work.index()]->put(item, turn_);
+      if (!timed || detail_ != Detail::work || items == 1) continue;
       const Event* after = moment();
-      piece_events_[{graph_.tasks[at_index(task)].block, i}].emplace_back(before, after);
+      item_events_[{graph_.tasks[at_index(task)].block, i}].emplace_back(before, after);
       before = after;
     }
     if (timed) task_events_[task] = {from, moment()};
@@ -307,7 +307,7 @@ class Replayer final : public replay::Backend {
   int dispatch_ = -1, to_launch_ = 0;  ///< the dispatch at work, and what it still hands over
   double host_zero_ = 0.0, start_offset_ = 0.0, host_time_ = 0.0;
   std::map<int, EventPair> task_events_;
-  std::map<std::pair<int, std::size_t>, std::vector<EventPair>> piece_events_;
+  std::map<std::pair<int, std::size_t>, std::vector<EventPair>> item_events_;
   std::map<int, std::pair<double, double>> host_;
 };
 

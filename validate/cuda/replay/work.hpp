@@ -39,8 +39,8 @@ class LaunchPace {
   double moment_ = 0.0, each_ = 0.0;
 };
 
-/// A piece of a block's work, as often as a task on this resource does it.
-struct Piece {
+/// An item of a block's work, as often as a task on this resource does it.
+struct WorkItem {
   const Work& work;
   int block = 0;
   std::size_t index = 0;  ///< in the block
@@ -48,16 +48,16 @@ struct Piece {
   LaunchPace& pace;  ///< of the host thread that launches it
 };
 
-/// Executes the pieces of one kind of work on devices; each kind in a file of its own, NAME_work.cpp.
+/// Executes the items of one kind of work on devices; each kind in a file of its own, NAME_work.cpp.
 class Doer {
  public:
   virtual ~Doer() = default;
-  /// Of every piece of the graph, before anything runs; then make_ready(), once. Throw GpuError: Fault::out_of_memory
+  /// Of every item of the graph, before anything runs; then make_ready(), once. Throw GpuError: Fault::out_of_memory
   /// saying what did not fit, Fault::unsupported for what this GPU or build cannot run, naming it.
-  virtual void see(const Piece& piece) = 0;
+  virtual void see(const WorkItem& item) = 0;
   virtual void make_ready() {}
-  /// Puts the piece on the resource's stream of every GPU that has it. `turn` counts steps.
-  virtual void put(const Piece& /*piece*/, int /*turn*/) {}
+  /// Puts the item on the resource's stream of every GPU that has it. `turn` counts steps.
+  virtual void put(const WorkItem& /*item*/, int /*turn*/) {}
   /// Gives memory back that the last step allocated on the host.
   virtual void end_step() {}
   /// Waits until all GPUs have finished, watching for errors.
