@@ -36,11 +36,11 @@ std::string inside_layers_of(const TrainResult& train) {
   return text.empty() ? std::string(inside_layers) : text + " collectives";
 }
 
-/// ", fp32" behind the algorithm of gradients.
+/// " fp32" behind the algorithm of gradients.
 std::string format_of_gradients(const Result& result) {
   for (const Setting& setting : result.settings) {
     if (setting.line == "Gradients" && setting.name.ends_with("format"))
-      return ", " + setting.value.substr(0, setting.value.find(' '));  // of "fp32 (4 bytes per parameter)"
+      return " " + setting.value.substr(0, setting.value.find(' '));  // of "fp32 (4 bytes per parameter)"
   }
   return "";
 }
