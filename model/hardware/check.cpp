@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/base/number.hpp"
 #include "model/hardware/wiring_graph.hpp"
 
 namespace foretrain {

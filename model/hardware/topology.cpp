@@ -2,13 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
-#include <utility>
-
 #include "model/base/error.hpp"
 #include "model/base/hash.hpp"
-#include "model/base/number.hpp"
 #include "model/base/session.hpp"
 #include "model/hardware/check.hpp"
 #include "model/hardware/ring_order.hpp"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
 #include <variant>
 
 #include "model/base/error.hpp"

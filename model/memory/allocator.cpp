@@ -1,6 +1,5 @@
 #include "model/memory/allocator.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace foretrain {

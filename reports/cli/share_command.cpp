@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "model/base/files.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/export/shared_rows.hpp"

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <deque>
 #include <new>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"

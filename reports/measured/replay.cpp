@@ -8,7 +8,6 @@
 #include "model/base/format.hpp"
 #include "model/base/statistics.hpp"
 #include "reports/print/table.hpp"
-#include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <initializer_list>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/words.hpp"

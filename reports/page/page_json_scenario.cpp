@@ -1,7 +1,6 @@
 // The page's part on one scenario.
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"

@@ -5,7 +5,6 @@
 #include <array>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "model/base/format.hpp"
 #include "reports/print/number.hpp"

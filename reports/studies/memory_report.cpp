@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.hpp"

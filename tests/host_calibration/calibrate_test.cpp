@@ -1,11 +1,6 @@
 // The benchmarks of a machine: their table, their statistics, and the file that keeps them.
 #include "validate/host_calibration/calibrate.hpp"
 
-#include <algorithm>
-#include <fstream>
-#include <set>
-#include <string>
-
 #include "model/base/error.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"

@@ -2,7 +2,6 @@
 #include "validate/host_calibration/detect.hpp"
 
 #include <cstdlib>
-#include <string>
 
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"

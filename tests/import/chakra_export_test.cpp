@@ -1,10 +1,7 @@
 // A step as execution traces, decoded by the published schema.
 #include "reports/export/chakra_export.hpp"
 
-#include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "model/scenario/load/load.hpp"
 #include "reports/import/chakra_trace.hpp"

@@ -1,12 +1,6 @@
 // Stacks made up here: their "measured" steps are the model's own under a setting that the learner must find again.
 #include "validate/learn/learn.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <tuple>
-
 #include "model/base/error.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/load/load.hpp"

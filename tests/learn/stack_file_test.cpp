@@ -1,8 +1,6 @@
 // A stack that was made up here, as its file, its table and its JSON say it.
 #include "validate/learn/stack_file.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/scenario/keys/keys.hpp"

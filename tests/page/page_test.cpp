@@ -1,7 +1,5 @@
 #include "reports/page/page.hpp"
 
-#include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"

@@ -1,9 +1,6 @@
 // The order in which one host thread hands a graph to streams, proved on paper: no device.
 #include "validate/replay/issue.hpp"
 
-#include <algorithm>
-#include <random>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

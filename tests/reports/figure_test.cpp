@@ -1,5 +1,4 @@
 // Shared by all pictures: print sizes, bands, names of series, and tables of what is drawn.
-#include <cmath>
 
 #include "model/base/error.hpp"
 #include "reports/figure/figure.hpp"

@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <set>
-
 #include "model/base/error.hpp"
 #include "model/base/utf8.hpp"
 #include "reports/figure/gnuplot.hpp"

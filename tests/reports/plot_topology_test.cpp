@@ -1,8 +1,5 @@
 #include "reports/figure/plot_topology.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/load.hpp"

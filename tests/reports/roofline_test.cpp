@@ -1,7 +1,5 @@
 #include "reports/studies/roofline.hpp"
 
-#include <algorithm>
-
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"

@@ -1,5 +1,4 @@
 // Small figures, each checked as a whole: every number of these pictures can be worked out in the head.
-#include <cmath>
 
 #include "reports/figure/plot_breakdown.hpp"
 #include "reports/figure/plot_cases.hpp"

@@ -4,7 +4,6 @@
 //         replaces lines: "5|…" the fifth, "|…" puts one more behind
 //   = …   what the message says behind its position; … stands for anything, "accepted" for a scenario that is good
 //   # …   a comment
-#include <algorithm>
 #include <filesystem>
 
 #include "model/base/files.hpp"

@@ -1,7 +1,5 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 
-#include <cmath>
-
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"

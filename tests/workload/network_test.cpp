@@ -2,7 +2,6 @@
 #include "model/workload/network.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>

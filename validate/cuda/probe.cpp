@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <string>
 
 #include "validate/cuda/child_process.hpp"
 #include "validate/cuda/collective/nccl.hpp"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stdexcept>
-#include <string>
 
 #include "model/base/work.hpp"
 #include "model/workload/operator.hpp"

@@ -1,7 +1,6 @@
 // Intervals of a learned profile's settings. In: PROFILE.yaml; out: unknowns with two values each.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "model/scenario/yaml_reader.hpp"
