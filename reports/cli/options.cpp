@@ -79,6 +79,12 @@ void add_setting(CLI::App& command, std::vector<std::string>& overrides, const c
   command.add_option_function<std::string>(name, set, what)->type_name(type);
 }
 
+StepTimeOf step_time_by(Fidelity fidelity) {
+  return [fidelity](const Scenario& scenario) { return predict(scenario, fidelity, Detail::numbers).time(); };
+}
+
+std::size_t finalists_by(Fidelity fidelity) { return fidelity == Fidelity::estimate ? 1 : 20; }
+
 }  // namespace
 
 void add_stack(CLI::App& command, std::vector<std::string>& overrides) {
@@ -175,16 +181,6 @@ void Progress::advance_to(std::size_t done, std::size_t total) {
     fmt::print(stderr, "{}\n", text);
   }
 }
-
-namespace {
-
-StepTimeOf step_time_by(Fidelity fidelity) {
-  return [fidelity](const Scenario& scenario) { return predict(scenario, fidelity, Detail::numbers).time(); };
-}
-
-std::size_t finalists_by(Fidelity fidelity) { return fidelity == Fidelity::estimate ? 1 : 20; }
-
-}  // namespace
 
 std::vector<std::string> planned_overrides(const std::string& file, std::vector<std::string> overrides,
                                            Fidelity fidelity) {

@@ -160,16 +160,13 @@ class Runs {
   std::vector<Run> again_;
 };
 
-}  // namespace
-
-namespace {
-
 template <typename... Errors>
 bool is_one_of(const std::exception& error) {
   return (... || (dynamic_cast<const Errors*>(&error) != nullptr));
 }
 
 }  // namespace
+
 
 Reply reply_of(const std::exception& error) {
   if (is_one_of<ScenarioError, UsageError, ImpossiblePlan>(error)) return {error.what(), Reply::Kind::bad_input};

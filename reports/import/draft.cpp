@@ -38,24 +38,6 @@ std::string one_line(std::string text) {
   return printable(text);
 }
 
-}  // namespace
-
-std::string flow_text(const YamlNode& node) {
-  std::vector<std::string> parts;
-  for (const YamlNode& item : node.items) parts.push_back(flow_text(item));
-  for (const YamlEntry& entry : node.entries) parts.push_back(entry.key + ": " + flow_text(entry.value));
-  switch (node.kind) {
-    case YamlNode::Kind::sequence:
-      return fmt::format("[{}]", fmt::join(parts, ", "));
-    case YamlNode::Kind::mapping:
-      return fmt::format("{{ {} }}", fmt::join(parts, ", "));
-    default:
-      return scalar_text(node);
-  }
-}
-
-namespace {
-
 class Writer {
  public:
   Writer(const std::map<std::string, std::string>& comments, int column) : comments_(comments), column_(column) {}
@@ -108,6 +90,20 @@ std::string at_line(const SourcePosition& where, const std::string& what) {
 }
 
 }  // namespace
+
+std::string flow_text(const YamlNode& node) {
+  std::vector<std::string> parts;
+  for (const YamlNode& item : node.items) parts.push_back(flow_text(item));
+  for (const YamlEntry& entry : node.entries) parts.push_back(entry.key + ": " + flow_text(entry.value));
+  switch (node.kind) {
+    case YamlNode::Kind::sequence:
+      return fmt::format("[{}]", fmt::join(parts, ", "));
+    case YamlNode::Kind::mapping:
+      return fmt::format("{{ {} }}", fmt::join(parts, ", "));
+    default:
+      return scalar_text(node);
+  }
+}
 
 std::string yaml_text(const YamlNode& document, const std::map<std::string, std::string>& comments, int column) {
   Writer writer(comments, column);
