@@ -1,6 +1,5 @@
 #include "model/memory/memory_remedies.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

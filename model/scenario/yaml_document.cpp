@@ -1,6 +1,5 @@
 #include "model/scenario/yaml_document.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <yaml.h>
 

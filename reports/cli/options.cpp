@@ -1,6 +1,5 @@
 #include "reports/cli/options.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 

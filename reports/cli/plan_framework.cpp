@@ -1,6 +1,5 @@
 #include "reports/cli/plan_framework.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

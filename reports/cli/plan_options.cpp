@@ -1,6 +1,5 @@
 #include "reports/cli/plan_options.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

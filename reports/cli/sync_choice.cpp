@@ -1,6 +1,5 @@
 #include "reports/cli/sync_choice.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 #include "validate/fit/raw.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
