@@ -14,7 +14,6 @@
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 #include "model/planning/auto_plan.hpp"
 #include "reports/print/number.hpp"
 #include "sim/simulate.hpp"

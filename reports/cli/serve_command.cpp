@@ -15,7 +15,6 @@
 #include "model/base/process.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/base/utf8.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/command.hpp"

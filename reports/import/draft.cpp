@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/print/table.hpp"
 

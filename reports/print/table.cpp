@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,6 @@
 
 #include "model/base/own_file.hpp"
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 #include "reports/result/result_schema.hpp"
 
 namespace foretrain {

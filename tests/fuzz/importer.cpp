@@ -1,5 +1,5 @@
 // A file of another tool is refused, or becomes text, for every reader.
-#include "model/base/utf8.hpp"
+#include "model/base/text.hpp"
 #include "reports/import/importer.hpp"
 #include "tests/fuzz/harness.hpp"
 

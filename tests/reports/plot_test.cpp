@@ -1,5 +1,5 @@
 #include "model/base/error.hpp"
-#include "model/base/utf8.hpp"
+#include "model/base/text.hpp"
 #include "reports/figure/gnuplot.hpp"
 #include "reports/figure/layout.hpp"
 #include "reports/figure/plot_breakdown.hpp"
