@@ -8,7 +8,6 @@
 
 #include "model/base/number.hpp"
 #include "model/memory/allocator.hpp"
-#include "model/memory/pending_stream_buffers.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 

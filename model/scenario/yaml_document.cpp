@@ -17,7 +17,6 @@
 #include "model/base/seen_files.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
-#include "model/scenario/packed_catalogue.hpp"
 
 namespace foretrain {
 

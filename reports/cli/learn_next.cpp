@@ -27,7 +27,7 @@
 #include "reports/print/number.hpp"
 #include "reports/studies/next_runs.hpp"
 #include "sim/simulate.hpp"
-#include "validate/learn/likely.hpp"
+#include "validate/learn/stack_file.hpp"
 
 namespace foretrain {
 

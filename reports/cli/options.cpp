@@ -14,7 +14,7 @@
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
-#include "model/planning/auto_plan.hpp"
+#include "model/planning/plan_search.hpp"
 #include "reports/print/number.hpp"
 #include "sim/simulate.hpp"
 

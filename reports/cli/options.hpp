@@ -114,7 +114,7 @@ class Progress {
 };
 
 /// The document's scenario; where it says `auto`, with the best plan that a search finds
-/// (model/planning/auto_plan.hpp).
+/// (model/planning/plan_search.hpp).
 Scenario planned_scenario(YamlNode document, const std::string& name, Fidelity fidelity);
 
 /// The same of a file.

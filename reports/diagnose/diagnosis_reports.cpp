@@ -7,7 +7,7 @@
 #include "model/base/format.hpp"
 #include "reports/diagnose/diagnosis.hpp"
 #include "reports/print/table.hpp"
-#include "reports/result/goodput_report.hpp"
+#include "reports/result/text.hpp"
 
 namespace foretrain {
 

@@ -1,4 +1,4 @@
-#include "reports/keys/keys_report.hpp"
+#include "reports/keys/keys.hpp"
 
 #include <fmt/ranges.h>
 

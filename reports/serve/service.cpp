@@ -8,7 +8,7 @@
 
 #include "model/base/own_file.hpp"
 #include "model/base/text.hpp"
-#include "reports/result/result_schema.hpp"
+#include "reports/result/json.hpp"
 
 namespace foretrain {
 

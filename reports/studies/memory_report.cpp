@@ -6,8 +6,8 @@
 
 #include "model/base/format.hpp"
 #include "reports/print/table.hpp"
-#include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
+#include "reports/result/text.hpp"
 
 namespace foretrain {
 

@@ -5,7 +5,6 @@
 #include "model/tasks/task_list.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
-#include "validate/export/operator_fields.hpp"
 #include "validate/replay/graph_text.hpp"
 #include "validate/replay/issue.hpp"
 

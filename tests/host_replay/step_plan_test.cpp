@@ -1,5 +1,5 @@
 // Training steps as what processes on hosts do; and, as root, done.
-#include "validate/host_replay/step_plan.hpp"
+#include "validate/host_replay/replay_plan.hpp"
 
 #include <fmt/ranges.h>
 

@@ -9,7 +9,6 @@
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "validate/learn/choices.hpp"
-#include "validate/learn/likely.hpp"
 #include "validate/learn/stack_file.hpp"
 
 namespace foretrain::test {

@@ -7,7 +7,6 @@
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "tests/catch.hpp"
-#include "validate/learn/likely.hpp"
 
 using namespace foretrain;
 

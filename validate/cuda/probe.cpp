@@ -17,7 +17,6 @@
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/core/nvml.hpp"
 #include "validate/cuda/math/format.hpp"
-#include "validate/cuda/options.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/json_object.hpp"
 

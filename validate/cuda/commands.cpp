@@ -1,9 +1,14 @@
-#include "validate/cuda/options.hpp"
+#include "validate/cuda/commands.hpp"
 
 #include <getopt.h>
 
+#include <cerrno>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
+#include <system_error>
 
 #include "model/base/error.hpp"
 
@@ -64,6 +69,20 @@ Options read_options(const std::vector<std::string>& words, const std::vector<co
   if (!files && !options.files.empty()) throw UsageError(options.files.front() + ": nothing is expected here");
   if (!known.empty() && options.folder.empty()) throw UsageError("a folder is missing: -o FOLDER");
   return options;
+}
+
+std::string file_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void replace_file(const std::string& path, const std::string& text) {
+  const std::string beside = path + ".part";
+  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out) throw std::system_error(errno, std::generic_category(), beside);
+  std::filesystem::rename(beside, path);
 }
 
 }  // namespace foretrain::gpu

@@ -1,4 +1,4 @@
-#include "reports/explain/part_failure.hpp"
+#include "reports/explain/what_if.hpp"
 
 #include <fmt/format.h>
 

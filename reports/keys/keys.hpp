@@ -1,9 +1,14 @@
-// The keys that files may have, for people and for programs.
+// The keys that files may have, for people and for programs; and as JSON Schema, by which editors complete and check
+// files while they are written.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "model/scenario/keys/keys.hpp"
 
 namespace foretrain {
 
@@ -20,5 +25,11 @@ std::string keys_markdown();
 std::optional<std::string> key_help(std::string_view key);
 /// The key that was probably meant.
 std::optional<std::string> nearest_key(std::string_view key);
+
+/// Names that a value may have, offered as examples; none where the catalogue has no list of them.
+using NamesOf = std::function<std::vector<std::string>(keys::Catalogue)>;
+
+/// A schema (draft 7) of such files.
+std::string keys_schema(const keys::FileKind& file, const NamesOf& names_in);
 
 }  // namespace foretrain

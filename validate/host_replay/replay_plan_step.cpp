@@ -1,4 +1,4 @@
-#include "validate/host_replay/step_plan.hpp"
+#include "validate/host_replay/replay_plan.hpp"
 
 #include <algorithm>
 #include <cmath>

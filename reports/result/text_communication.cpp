@@ -1,4 +1,4 @@
-#include "reports/result/communication_report.hpp"
+#include "reports/result/text.hpp"
 
 #include <fmt/format.h>
 

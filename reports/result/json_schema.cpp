@@ -1,4 +1,4 @@
-#include "reports/result/result_schema.hpp"
+#include "reports/result/json.hpp"
 
 #include <map>
 #include <nlohmann/json.hpp>

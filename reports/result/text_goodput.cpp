@@ -1,4 +1,4 @@
-#include "reports/result/goodput_report.hpp"
+#include "reports/result/text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,8 @@
-#include "model/planning/auto_plan.hpp"
+#include "model/planning/plan_search.hpp"
 
 #include <fmt/format.h>
 
 #include "model/planning/least_machines.hpp"
-#include "model/planning/plan_search.hpp"
 
 namespace foretrain {
 
