@@ -15,7 +15,7 @@
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/memory/shortage.hpp"
+#include "model/memory/memory.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"

@@ -7,7 +7,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/shared_reports.hpp"
-#include "reports/figure/plot_scaling.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/print/names.hpp"
 #include "sim/simulate.hpp"
 

@@ -11,7 +11,7 @@
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_sweep.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/print/names.hpp"
 #include "reports/result/csv.hpp"
 

@@ -6,7 +6,7 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_topology.hpp"
+#include "reports/figure/plot.hpp"
 
 namespace foretrain {
 

@@ -10,7 +10,7 @@
 #include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "reports/import/predicted_kernels.hpp"
+#include "reports/import/kineto_trace.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

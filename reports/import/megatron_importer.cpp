@@ -9,7 +9,7 @@
 #include "model/base/text.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/shell_arguments.hpp"
+#include "reports/import/settings.hpp"
 #include "reports/import/training_log.hpp"
 
 namespace foretrain {

@@ -8,7 +8,7 @@
 #include "reports/measured/accuracy.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
-#include "validate/learn/choices.hpp"
+#include "validate/learn/learn.hpp"
 
 namespace foretrain {
 

@@ -4,7 +4,7 @@
 
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
-#include "reports/figure/plot_timeline.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/page/page_json.hpp"
 #include "reports/print/number.hpp"
 

@@ -1,5 +1,5 @@
 // On SYNTHETIC records, each a round number.
-#include "validate/fit/direct_constants.hpp"
+#include "validate/fit/gpu_fit.hpp"
 
 #include <cstdlib>
 

@@ -8,7 +8,6 @@
 #include "sim/simulate.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
-#include "validate/learn/choices.hpp"
 #include "validate/learn/stack_file.hpp"
 
 namespace foretrain::test {

@@ -2,7 +2,6 @@
 // setting moves in straight lines.
 
 #include "tests/catch.hpp"
-#include "validate/learn/choices.hpp"
 #include "validate/learn/learn.hpp"
 
 using namespace foretrain;

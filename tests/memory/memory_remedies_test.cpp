@@ -1,5 +1,5 @@
 // R8: what fits, what does not, and what would.
-#include "model/memory/memory_remedies.hpp"
+#include "model/memory/memory.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"

@@ -1,4 +1,4 @@
-#include "reports/figure/plot_topology.hpp"
+#include "reports/figure/plot.hpp"
 
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"

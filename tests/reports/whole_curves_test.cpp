@@ -1,6 +1,6 @@
 // Small timelines, each checked as a whole: its numbers can be worked out in the head.
 #include "model/base/error.hpp"
-#include "reports/figure/plot_timeline.hpp"
+#include "reports/figure/plot.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
 #include "tests/reports/whole.hpp"

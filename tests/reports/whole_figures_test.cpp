@@ -1,9 +1,6 @@
 // Small figures, each checked as a whole: every number of these pictures can be worked out in the head.
 
-#include "reports/figure/plot_breakdown.hpp"
-#include "reports/figure/plot_cases.hpp"
-#include "reports/figure/plot_scaling.hpp"
-#include "reports/figure/plot_sweep.hpp"
+#include "reports/figure/plot.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/figure_words.hpp"
 #include "tests/reports/whole.hpp"

@@ -10,8 +10,6 @@
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "validate/fit/direct_constants.hpp"
-#include "validate/fit/product_table.hpp"
 
 namespace foretrain {
 

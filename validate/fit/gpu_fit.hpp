@@ -73,4 +73,18 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu = nullptr
 /// "foretrain calibration 1".
 std::string to_json(const GpuCalibration& calibration);
 
+/// The calibration with a table whose log residuals are those of its constants.
+Calibration with_table(Calibration calibration, const std::vector<MeasuredMatmul>& rows, const Gpu& gpu);
+
+/// Keeps the table of measured products where points that it does not hold are predicted no worse with it; the result's
+/// `matmul_note` says which.
+void keep_table_if_it_helps(const std::vector<PredictedPoint>& points, const Gpu& gpu, GpuCalibration& result);
+
+/// Latency and L2 from walks (`points`, predicted on a node without measured figures), links from copies and rings.
+MeasuredFigures measured_figures(const RawMeasurements& raw, const std::vector<PredictedPoint>& points);
+
+/// Constants of the host, without a fit: each from the records that measure it; nothing for those that were not measured, or to
+/// figures beyond what is sensible. `published` divides a round trip between its ends.
+std::vector<RobustConstant> direct_constants(const RawMeasurements& raw, const HostConstants& published);
+
 }  // namespace foretrain

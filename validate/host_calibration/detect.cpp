@@ -9,7 +9,6 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "validate/host_calibration/detect_figures.hpp"
 #include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {

@@ -1,4 +1,4 @@
-#include "reports/import/predicted_kernels.hpp"
+#include "reports/import/kineto_trace.hpp"
 
 #include <memory>
 #include <string_view>

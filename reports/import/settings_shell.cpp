@@ -1,4 +1,4 @@
-#include "reports/import/shell_arguments.hpp"
+#include "reports/import/settings.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 

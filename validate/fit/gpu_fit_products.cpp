@@ -1,4 +1,4 @@
-#include "validate/fit/product_table.hpp"
+#include "validate/fit/gpu_fit.hpp"
 
 #include <fmt/format.h>
 

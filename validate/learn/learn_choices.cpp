@@ -1,4 +1,4 @@
-#include "validate/learn/choices.hpp"
+#include "validate/learn/learn.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
-#include "model/memory/shortage.hpp"
+#include "model/memory/memory.hpp"
 
 namespace foretrain {
 

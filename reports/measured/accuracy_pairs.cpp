@@ -1,4 +1,4 @@
-#include "reports/measured/pairs.hpp"
+#include "reports/measured/accuracy.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load/cases.hpp"
 #include "reports/measured/measured.hpp"
-#include "validate/learn/choices.hpp"
+#include "validate/learn/learn.hpp"
 
 namespace foretrain {
 
