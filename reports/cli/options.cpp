@@ -134,11 +134,14 @@ void add_jobs(CLI::App& command, int& jobs) {
   add_number(command, "--jobs", jobs, 1, 1024, "parallel predictions (default: one per processor)");
 }
 
+void write_or_print(const std::string& path, const std::string& text) {
+  path.empty() ? print(text) : write_file(path, text);
+}
+
 void write_new_file(const std::string& path, const std::string& text) {
-  if (path.empty()) return print(text);
   std::error_code unseen;
   if (std::filesystem::exists(path, unseen)) throw UsageError(path + " exists; write to another file");
-  write_file(path, text);
+  write_or_print(path, text);
 }
 
 void print(std::string_view text) {

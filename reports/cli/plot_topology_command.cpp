@@ -24,8 +24,7 @@ bool is_node(const std::string& name) {
 }
 
 TopologyPicture picture_of_node(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"", 0, 0});
-  const Node node = read_node(Field(written, ""));
+  const Node node = read_node(Field(yaml_scalar(name, {"", 0, 0}), ""));
   return {node.name, node, node.network};
 }
 

@@ -93,8 +93,7 @@ Question read_question(const HttpRequest& request) {
 }
 
 std::filesystem::path file_of(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"", 0, 0});
-  return catalogue_file(Catalogue::run, Field(written, "scenario"));
+  return catalogue_file(Catalogue::run, Field(yaml_scalar(name, {"", 0, 0}), "scenario"));
 }
 
 YamlNode document_of(const Question& question) {

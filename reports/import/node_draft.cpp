@@ -145,13 +145,11 @@ std::string text_at(const YamlNode& document, std::string_view key) {
 }
 
 YamlNode catalogue_node(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"--like", 0, 0});
-  return resolve_preset(Field(written, ""), Catalogue::node);
+  return resolve_preset(Field(yaml_scalar(name, {"--like", 0, 0}), ""), Catalogue::node);
 }
 
 Gpu gpu_named(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"--gpu", 0, 0});
-  return read_gpu(Field(written, "gpu"));
+  return read_gpu(Field(yaml_scalar(name, {"--gpu", 0, 0}), "gpu"));
 }
 
 std::string narrower_slot(const std::string& a, const std::string& b) {

@@ -9,8 +9,7 @@ namespace foretrain::test {
 namespace {
 
 Node node_of(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"", 0, 0});
-  return read_node(Field(written, ""));
+  return read_node(Field(yaml_scalar(name, {"", 0, 0}), ""));
 }
 
 std::vector<std::string> names(const WiringTree& tree, const std::vector<int>& parts) {

@@ -68,8 +68,7 @@ std::string settings(const LearnedStack& stack, const LearnedFrom& from) {
   for (const LearnedParameter& one : learned) {
     text += setting(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
-  const YamlNode name = yaml_scalar(from.base, {});
-  const MappingReader base = named_trainer(Field(name, "--base"));
+  const MappingReader base = named_trainer(Field(yaml_scalar(from.base, {}), "--base"));
   for (const YamlEntry& entry : base["settings"].node().entries) {
     const bool known = std::ranges::any_of(learned, [&](const auto& one) { return one.parameter.name == entry.key; });
     if (!known) text += fmt::format("  {}: {}\n", entry.key, flow(entry.value));
