@@ -72,10 +72,6 @@ std::vector<std::vector<SortedRival>> fields_of(const std::vector<Rival>& rivals
   return fields;
 }
 
-bool all_differ(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return x != y; });
-}
-
 void count(PairReport& report, const Comparison& a, const Comparison& b) {
   const double measured = advantage(a.quantity, a.measured, b.measured);
   if (measured < 1.0) return count(report, b, a);
@@ -86,8 +82,7 @@ void count(PairReport& report, const Comparison& a, const Comparison& b) {
   const double predicted = advantage(a.quantity, a.predicted, b.predicted);
   const auto [first, second] = std::minmax(a.group, b.group);
   const std::string name = first == second ? first : first + " / " + second;
-  auto group =
-      std::find_if(report.groups.begin(), report.groups.end(), [&](const PairGroup& g) { return g.name == name; });
+  auto group = std::ranges::find(report.groups, name, &PairGroup::name);
   if (group == report.groups.end()) group = report.groups.insert(group, {name, 0, 0});
   ++group->n;
   ++report.n;
@@ -108,7 +103,7 @@ PairReport compare_pairs(const std::vector<Rival>& rivals, const std::vector<std
   for (const std::vector<SortedRival>& field : fields_of(rivals, keys)) {
     for (std::size_t i = 0; i < field.size(); ++i) {
       for (std::size_t j = i + 1; j < field.size(); ++j) {
-        if (all_differ(field[i].varied, field[j].varied)) {
+        if (std::ranges::equal(field[i].varied, field[j].varied, std::ranges::not_equal_to())) {
           count(report, field[i].rival.comparison, field[j].rival.comparison);
         }
       }

@@ -15,10 +15,6 @@ namespace foretrain {
 
 namespace {
 
-bool in_stage(const PredictedPoint& point, const FitStage& stage) {
-  return std::find(stage.families.begin(), stage.families.end(), stage_family(point)) != stage.families.end();
-}
-
 /// The point on a board whose power limits nothing.
 void lift_power_limit(PredictedPoint& point) { point.scenario.cluster.node.gpu.board_power_watts = 0.0; }
 
@@ -90,7 +86,8 @@ std::vector<Observation> observations_of(const FitStage& stage, const std::vecto
                                          bool held_out) {
   std::vector<Observation> observations;
   for (const PredictedPoint& point : points) {
-    if (point.held_out == held_out && in_stage(point, stage)) observations.push_back(observation_of(point));
+    const bool in_stage = std::ranges::count(stage.families, stage_family(point)) > 0;
+    if (point.held_out == held_out && in_stage) observations.push_back(observation_of(point));
   }
   return observations;
 }
