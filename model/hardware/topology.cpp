@@ -143,7 +143,7 @@ Route Topology::route(EndpointId source, EndpointId destination) const {
   }
   if (tables_->is_server(destination)) {
     for (const LinkId link : route.links) {
-      const auto times = std::count(route.links.begin(), route.links.end(), link);
+      const auto times = std::ranges::count(route.links, link);
       route.bandwidth = std::min(route.bandwidth, link_bandwidth(link) / number(times));
     }
   }

@@ -31,7 +31,7 @@ SortedRival sorted(const Rival& rival, const std::vector<std::string>& keys) {
   SortedRival result{rival, std::vector<std::string>(keys.size()), ""};
   result.common = fmt::format("{}\n{}\n{}\n", rival.row->where.file, rival.comparison.quantity, rival.row->base);
   for (const Override& cell : rival.row->overrides) {
-    const auto key = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return is_below(cell.key, k); });
+    const auto key = std::ranges::find_if(keys, [&](const auto& k) { return is_below(cell.key, k); });
     (key == keys.end() ? result.common : result.varied[static_cast<std::size_t>(key - keys.begin())]) += text_of(cell);
   }
   return result;
@@ -42,9 +42,9 @@ double advantage(const std::string& quantity, double a, double b) { return is_ra
 
 void check_keys(const std::vector<Rival>& rivals, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
-    const bool known = std::any_of(rivals.begin(), rivals.end(), [&](const Rival& rival) {
+    const bool known = std::ranges::any_of(rivals, [&](const Rival& rival) {
       const std::vector<Override>& cells = rival.row->overrides;
-      return std::any_of(cells.begin(), cells.end(), [&](const Override& cell) { return is_below(cell.key, key); });
+      return std::ranges::any_of(cells, [&](const Override& cell) { return is_below(cell.key, key); });
     });
     if (!known)
       throw UsageError(fmt::format("--pairs {}: no case sets this key; name one of the tables' columns", key));
@@ -61,8 +61,7 @@ std::vector<std::vector<SortedRival>> fields_of(const std::vector<Rival>& rivals
     const auto [place, is_new] = known.emplace(next.common, fields.size());
     if (is_new) fields.emplace_back();
     std::vector<SortedRival>& field = fields[place->second];
-    const auto same =
-        std::find_if(field.begin(), field.end(), [&](const SortedRival& r) { return r.varied == next.varied; });
+    const auto same = std::ranges::find_if(field, [&](const SortedRival& r) { return r.varied == next.varied; });
     if (same == field.end()) {
       field.push_back(std::move(next));
     } else if (advantage(rival.comparison.quantity, rival.comparison.measured, same->rival.comparison.measured) > 1.0) {

@@ -43,7 +43,7 @@ CsvTable swept(const std::string& output, const std::vector<std::string>& more =
 std::string table_of_changes(const std::string& base, bool backwards) {
   std::vector<std::string> columns;
   for (const auto& [key, value] : changes) {
-    if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);
+    if (std::ranges::find(columns, key) == columns.end()) columns.push_back(key);
   }
   std::vector<std::string> header = {"case", "base"};
   header.insert(header.end(), columns.begin(), columns.end());

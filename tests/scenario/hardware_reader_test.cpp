@@ -36,8 +36,7 @@ std::string complaint(const std::string& yaml) {
 }
 
 const Constant& constant(const std::vector<Constant>& constants, const std::string& name) {
-  const auto found =
-      std::find_if(constants.begin(), constants.end(), [&](const Constant& c) { return c.name == name; });
+  const auto found = std::ranges::find_if(constants, [&](const Constant& c) { return c.name == name; });
   REQUIRE(found != constants.end());
   return *found;
 }

@@ -41,7 +41,7 @@ TEST_CASE("R7: the best number of workers lies in between") {
     times.push_back(milliseconds("loading-workers", Fidelity::estimate,
                                  {"workload.train.loader.workers=" + std::to_string(workers)}));
   }
-  const auto best = std::min_element(times.begin(), times.end()) - times.begin() + 1;
+  const auto best = std::ranges::min_element(times) - times.begin() + 1;
   CHECK(best > 2);
   CHECK(best < 12);
   CHECK(times.front() > 2.0 * times[static_cast<std::size_t>(best - 1)]);

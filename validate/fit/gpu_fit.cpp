@@ -21,7 +21,7 @@ void lift_power_limit(PredictedPoint& point) { point.scenario.cluster.node.gpu.b
 /// A product of a fraction of a second runs at the clock that it began with, unless the device says otherwise: where
 /// longer ones tell what power takes, it is compared with the model without that.
 bool lift_limit_of_short_products(std::vector<PredictedPoint>& points) {
-  if (std::none_of(points.begin(), points.end(), is_sustained)) return false;
+  if (std::ranges::none_of(points, is_sustained)) return false;
   for (PredictedPoint& point : points) {
     const bool product = point.op && std::holds_alternative<Matmul>(point.op->op.work);
     if (product && !is_sustained(point) && point.raw->power_limited() == false) lift_power_limit(point);
@@ -217,7 +217,7 @@ void account(const RawMeasurements& raw, const PredictedPoints& points, GpuCalib
     const std::string what = point.parameter("what");
     if (const auto found = predicted.find(&point); found != predicted.end()) {
       ++(found->second->held_out ? count.held_out : count.fitted);
-    } else if (std::find(points.left_out.begin(), points.left_out.end(), &point) != points.left_out.end()) {
+    } else if (std::ranges::find(points.left_out, &point) != points.left_out.end()) {
       ++count.left_out;
     } else if (point.record.suite == "launch" || point.record.suite == "overlap" || what == "l2_read" ||
                what == "pinned_allocate" || what == "fresh_copy" || point.record.suite == "devices") {

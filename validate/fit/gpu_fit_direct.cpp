@@ -22,8 +22,8 @@ constexpr const char* copy_suite = "copy";
 using Wanted = std::map<std::string, std::string>;
 
 bool has_all(const RawPoint& point, const Wanted& parameters) {
-  return std::all_of(parameters.begin(), parameters.end(),
-                     [&](const auto& wanted) { return point.parameter(wanted.first) == wanted.second; });
+  return std::ranges::all_of(parameters,
+                             [&](const auto& wanted) { return point.parameter(wanted.first) == wanted.second; });
 }
 
 std::vector<const RawPoint*> points_with(const RawMeasurements& raw, const char* suite, const Wanted& parameters) {
