@@ -167,7 +167,6 @@ bool is_one_of(const std::exception& error) {
 
 }  // namespace
 
-
 Reply reply_of(const std::exception& error) {
   if (is_one_of<ScenarioError, UsageError, ImpossiblePlan>(error)) return {error.what(), Reply::Kind::bad_input};
   if (is_one_of<std::bad_alloc>(error)) return {"there is not enough memory", Reply::Kind::interrupted};

@@ -148,9 +148,7 @@ YamlNode catalogue_node(const std::string& name) {
   return resolve_preset(Field(yaml_scalar(name, {"--like", 0, 0}), ""), Catalogue::node);
 }
 
-Gpu gpu_named(const std::string& name) {
-  return read_gpu(Field(yaml_scalar(name, {"--gpu", 0, 0}), "gpu"));
-}
+Gpu gpu_named(const std::string& name) { return read_gpu(Field(yaml_scalar(name, {"--gpu", 0, 0}), "gpu")); }
 
 std::string narrower_slot(const std::string& a, const std::string& b) {
   const auto carries = [](const std::pair<int, int>& slot) { return std::ldexp(slot.second, slot.first); };

@@ -17,9 +17,7 @@ Node as_built(Node node) {
 
 Node read_text(const std::string& text) { return as_built(read_node(Field(parse_yaml(text, "own.yaml"), ""))); }
 
-Node of_catalogue(const std::string& name) {
-  return as_built(read_node(Field(yaml_scalar(name, {"", 0, 0}), "")));
-}
+Node of_catalogue(const std::string& name) { return as_built(read_node(Field(yaml_scalar(name, {"", 0, 0}), ""))); }
 
 }  // namespace
 

@@ -15,9 +15,7 @@ namespace {
 
 using namespace test_nodes;
 
-Node node_of(const std::string& name) {
-  return read_node(Field(yaml_scalar(name, {"", 0, 0}), ""));
-}
+Node node_of(const std::string& name) { return read_node(Field(yaml_scalar(name, {"", 0, 0}), "")); }
 
 std::string told(const Node& node) { return "\n" + wiring_text(node, node.network, 0); }
 

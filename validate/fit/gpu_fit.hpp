@@ -83,8 +83,8 @@ void keep_table_if_it_helps(const std::vector<PredictedPoint>& points, const Gpu
 /// Latency and L2 from walks (`points`, predicted on a node without measured figures), links from copies and rings.
 MeasuredFigures measured_figures(const RawMeasurements& raw, const std::vector<PredictedPoint>& points);
 
-/// Constants of the host, without a fit: each from the records that measure it; nothing for those that were not measured, or to
-/// figures beyond what is sensible. `published` divides a round trip between its ends.
+/// Constants of the host, without a fit: each from the records that measure it; nothing for those that were not
+/// measured, or to figures beyond what is sensible. `published` divides a round trip between its ends.
 std::vector<RobustConstant> direct_constants(const RawMeasurements& raw, const HostConstants& published);
 
 }  // namespace foretrain
