@@ -16,7 +16,6 @@
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/keys/keys.hpp"
-#include "reports/cli/sync_choice.hpp"
 #include "reports/print/names.hpp"
 
 namespace foretrain {

@@ -1,4 +1,4 @@
-#include "validate/fit/stage_trial.hpp"
+#include "validate/fit/gpu_fit.hpp"
 
 #include <fmt/format.h>
 

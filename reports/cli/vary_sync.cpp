@@ -1,4 +1,4 @@
-#include "reports/cli/sync_choice.hpp"
+#include "reports/cli/vary.hpp"
 
 #include <fmt/ranges.h>
 
