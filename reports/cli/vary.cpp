@@ -6,9 +6,7 @@
 #include <array>
 #include <iterator>
 #include <numeric>
-#include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "model/base/error.hpp"

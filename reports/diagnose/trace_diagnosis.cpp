@@ -10,7 +10,6 @@
 #include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "reports/import/kineto_trace.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

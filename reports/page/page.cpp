@@ -6,7 +6,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/words.hpp"
-#include "reports/figure/plot.hpp"
 #include "reports/page/page_json.hpp"
 #include "reports/page/template.hpp"
 #include "reports/result/json.hpp"

@@ -1,6 +1,4 @@
 // The cost of a failed part until it is repaired.
-#include <string>
-
 #include "model/scenario/load/load.hpp"
 #include "reports/explain/what_if.hpp"
 #include "sim/simulate.hpp"
