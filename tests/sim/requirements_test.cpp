@@ -1,11 +1,12 @@
 // The numbers of the source texts, by every executor: the memory hierarchy (R5), storage and data loading (R7),
-// synchronisation on one machine (R10), parallel and overlapping
-// work (R3, R4), data parallelism (R9), and the estimate against the simulation of whole steps.
+// synchronisation on one machine (R10), parallel and overlapping work (R3, R4), data parallelism (R9), and the estimate
+// against the simulation of whole steps.
 #include <ctime>
 
 #include "tests/sim/predicted.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
@@ -27,8 +28,6 @@ double stall(const std::string& scenario, Fidelity fidelity) {
 }
 
 }  // namespace
-
-using namespace foretrain::test;
 
 TEST_CASE("R10: 160 MB on four GPUs behind a 16 GB/s PCIe switch") {
   // Three GPUs send 160 MB each through GPU 0's link, 3 · 160 MB / 16 GB/s = 30 ms, and receive it back: 60 ms.
