@@ -1,5 +1,5 @@
-// Behind main.cpp of the test programs of .ci/mutants: each test case tells what it passes in a folder of its own, with its
-// name in the file `name`. Processes that it starts tell theirs there.
+// Behind main.cpp of the test programs of .ci/mutants: each test case tells what it passes in a folder of its own, with
+// its name in the file `name`. Processes that it starts tell theirs there.
 #include <sys/stat.h>
 
 #include <fstream>

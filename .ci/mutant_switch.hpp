@@ -27,6 +27,4 @@ inline bool foretrain_mutant_now(int mistake) {
 }
 
 /// False in what the compiler computes: such a mistake is built by itself.
-constexpr bool foretrain_mutant(int mistake) {
-  return !std::is_constant_evaluated() && foretrain_mutant_now(mistake);
-}
+constexpr bool foretrain_mutant(int mistake) { return !std::is_constant_evaluated() && foretrain_mutant_now(mistake); }

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <charconv>
 #include <map>
-#include <utility>
 
 namespace foretrain {
 

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "model/base/utf8.hpp"
+#include "model/base/text.hpp"
 
 namespace foretrain {
 

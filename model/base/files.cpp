@@ -16,7 +16,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/session.hpp"
-#include "model/base/utf8.hpp"
+#include "model/base/text.hpp"
 
 namespace foretrain {
 

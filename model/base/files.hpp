@@ -32,7 +32,7 @@ std::string read_file(const std::filesystem::path& path, const ReadingLimits& li
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t limit = ReadingLimits().bytes);
 
 /// Throws ScenarioError with the position of the first byte that is no text: not UTF-8, or a control character
-/// (character_length of utf8.hpp).
+/// (character_length of text.hpp).
 void require_text(std::string_view content, const std::string& file);
 
 /// Replaces the file in one step, with its permissions: writes a hidden file under a name that no other has, and

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <compare>
-#include <cstdint>
 #include <limits>
 
 namespace foretrain {

@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 
 #include "model/base/hash.hpp"
 

@@ -6,9 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "model/base/text.hpp"
 

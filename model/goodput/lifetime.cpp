@@ -1,15 +1,12 @@
 #include "model/goodput/lifetime.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <queue>
 #include <utility>
-#include <vector>
 
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"

@@ -6,7 +6,6 @@
 // exponentially distributed whatever has happened, and its cause is each part with the share of its rate.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "model/graph/recipe.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "model/cost/operator_cost.hpp"

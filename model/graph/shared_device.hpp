@@ -1,7 +1,6 @@
 // Kernels of several streams that run on one device at the same time.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "model/cost/device_share.hpp"

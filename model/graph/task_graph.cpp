@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "model/base/error.hpp"
-#include "model/base/number.hpp"
 
 namespace foretrain {
 

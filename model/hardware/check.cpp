@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
@@ -84,7 +83,7 @@ class FaultCheck {
   [[nodiscard]] Problem require_known(const Fault& fault, const std::vector<std::string>& names,
                                       const std::string& owner) const {
     const auto concerned = [&fault](const std::string& name) { return fault.concerns(name); };
-    if (std::any_of(names.begin(), names.end(), concerned)) return std::nullopt;
+    if (std::ranges::any_of(names, concerned)) return std::nullopt;
     if (names.empty()) return about("link", fmt::format("{} has no links", owner), "another fabric, or a node's link");
     const auto few = static_cast<std::ptrdiff_t>(std::min<std::size_t>(names.size(), 8));
     return about("link", fmt::format("{} has no link {}", owner, fault.link),
@@ -96,8 +95,7 @@ class FaultCheck {
     std::vector<int> checked;
     for (std::size_t i = cluster_.faults.size(); i-- > 0;) {
       const int node = cluster_.faults[i].node;
-      if (node < 0 || cluster_.faults[i].gpu >= 0 || std::find(checked.begin(), checked.end(), node) != checked.end())
-        continue;
+      if (node < 0 || cluster_.faults[i].gpu >= 0 || std::ranges::find(checked, node) != checked.end()) continue;
       checked.push_back(node);
       key_ = fmt::format("faults[{}]", i);
       try {

@@ -1,7 +1,5 @@
 #include "model/hardware/gpu.hpp"
 
-#include <array>
-
 namespace foretrain {
 namespace {
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/base/number.hpp"
 #include "model/hardware/wiring_graph.hpp"
 
 namespace foretrain {
@@ -67,7 +66,7 @@ class Builder {
     if (!has_failed(wire.link)) wiring_.add_wire(from, to, wire);
   }
   [[nodiscard]] bool has_failed(LinkId link) const {
-    return std::any_of(faults_.begin(), faults_.end(), [&](const Fault& fault) {
+    return std::ranges::any_of(faults_, [&](const Fault& fault) {
       return fault.failed && fault.concerns(routes_.links[at_index(link)].name);
     });
   }
@@ -207,7 +206,7 @@ class Builder {
   [[nodiscard]] Route make_route(std::vector<LinkId> links, Seconds latency) const {
     Route route{std::move(links), latency, BytesPerSecond::infinity()};
     for (const LinkId link : route.links) {
-      const auto times = std::count(route.links.begin(), route.links.end(), link);
+      const auto times = std::ranges::count(route.links, link);
       route.bandwidth = std::min(route.bandwidth, routes_.links[at_index(link)].bandwidth / number(times));
     }
     return route;
@@ -307,7 +306,7 @@ class Builder {
     for (int gpu = 0; gpu < node_.gpus; ++gpu) {
       const std::vector<int>& mine = nearest[at_index(gpu)];
       if (mine.empty()) continue;  // no card is left
-      const auto sharing = static_cast<std::size_t>(std::count(nearest.begin(), nearest.end(), mine));
+      const auto sharing = static_cast<std::size_t>(std::ranges::count(nearest, mine));
       const auto before = static_cast<std::size_t>(std::count(nearest.begin(), nearest.begin() + gpu, mine));
       routes_.cards[at_index(gpu)] = {mine[before * mine.size() / sharing]};
     }

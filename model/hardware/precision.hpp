@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 
 #include "model/base/quantity.hpp"
 #include "model/base/words.hpp"

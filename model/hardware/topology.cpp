@@ -2,13 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
-#include <utility>
-
 #include "model/base/error.hpp"
 #include "model/base/hash.hpp"
-#include "model/base/number.hpp"
 #include "model/base/session.hpp"
 #include "model/hardware/check.hpp"
 #include "model/hardware/ring_order.hpp"
@@ -148,7 +143,7 @@ Route Topology::route(EndpointId source, EndpointId destination) const {
   }
   if (tables_->is_server(destination)) {
     for (const LinkId link : route.links) {
-      const auto times = std::count(route.links.begin(), route.links.end(), link);
+      const auto times = std::ranges::count(route.links, link);
       route.bandwidth = std::min(route.bandwidth, link_bandwidth(link) / number(times));
     }
   }

@@ -78,6 +78,15 @@ std::optional<HardwareProblem> check_mtu(const Transport& transport) {
   return std::nullopt;
 }
 
+Bytes wire_bytes_of_message(Bytes message, const Transport& transport) {
+  const Bytes headers = packet_headers(transport), full = packet_payload(transport);
+  const double full_packets = std::max(1.0, std::ceil(message / full)) - 1.0;
+  const Bytes last = message - full * full_packets;
+  const Bytes extended = is_rdma(transport.protocol) ? rdma_extended : Bytes(0.0);  // so long that nothing is padded
+  return on_the_link(full + headers, transport.link_layer) * full_packets +
+         on_the_link(last + headers, transport.link_layer) + extended;
+}
+
 }  // namespace
 
 std::optional<HardwareProblem> check_transport(const Transport& transport) {
@@ -102,19 +111,6 @@ std::optional<HardwareProblem> check_transport(const Transport& transport) {
   }
   return std::nullopt;
 }
-
-namespace {
-
-Bytes wire_bytes_of_message(Bytes message, const Transport& transport) {
-  const Bytes headers = packet_headers(transport), full = packet_payload(transport);
-  const double full_packets = std::max(1.0, std::ceil(message / full)) - 1.0;
-  const Bytes last = message - full * full_packets;
-  const Bytes extended = is_rdma(transport.protocol) ? rdma_extended : Bytes(0.0);  // so long that nothing is padded
-  return on_the_link(full + headers, transport.link_layer) * full_packets +
-         on_the_link(last + headers, transport.link_layer) + extended;
-}
-
-}  // namespace
 
 Bytes wire_bytes(Bytes payload, const Transport& transport) {
   const double whole = is_finite(transport.message) ? std::floor(payload / transport.message) : 0.0;

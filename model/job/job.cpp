@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
 #include <variant>
 
 #include "model/base/error.hpp"
@@ -15,7 +14,7 @@
 #include "model/job/routing_draws.hpp"
 #include "model/job/storage_traffic.hpp"
 #include "model/job/training_outlook.hpp"
-#include "model/memory/memory_remedies.hpp"
+#include "model/memory/memory.hpp"
 #include "model/parameter_server/store.hpp"
 
 namespace foretrain {

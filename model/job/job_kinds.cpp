@@ -3,7 +3,6 @@
 
 #include <array>
 #include <functional>
-#include <string>
 #include <utility>
 
 #include "model/collectives/contention.hpp"

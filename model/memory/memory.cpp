@@ -1,9 +1,10 @@
 #include "model/memory/memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
-#include <utility>
 
+#include "model/base/statistics.hpp"
 #include "model/parallelism/layout.hpp"
 
 namespace foretrain {
@@ -181,5 +182,13 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
   timeline.shown = order.micro_batches;
   return timeline;
 }
+
+double chance_of_shortage(double filled, double spread) {
+  if (!(filled > 0.0)) return 0.0;
+  if (!(spread > 0.0)) return filled > 1.0 ? 1.0 : 0.0;
+  return normal_cumulative(std::log(filled) / spread);
+}
+
+double spread_of_shortfall(double shortfall) { return std::log1p(shortfall) / normal_quantile(0.9); }
 
 }  // namespace foretrain

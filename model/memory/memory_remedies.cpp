@@ -1,12 +1,10 @@
-#include "model/memory/memory_remedies.hpp"
+#include "model/memory/memory.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "model/memory/memory.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"

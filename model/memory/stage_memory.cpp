@@ -8,7 +8,6 @@
 
 #include "model/base/number.hpp"
 #include "model/memory/allocator.hpp"
-#include "model/memory/pending_stream_buffers.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 
@@ -99,15 +98,6 @@ ParameterBytes bytes_of_parameter(const Plan& plan, const TrainWorkload& train) 
           train.master_weights && !on_servers ? fp32 : Bytes(0.0), state};
 }
 
-}  // namespace
-
-Bytes bytes_per_parameter(const Plan& plan, const TrainWorkload& train) {
-  const ParameterBytes each = bytes_of_parameter(plan, train);
-  return each.weight + each.gradient + each.master + each.state;
-}
-
-namespace {
-
 /// A frozen weight that only products read is kept as those read it where modules cast their own operands: nothing
 /// updates a longer one (Transformer Engine, fp8_model_init; NeMo and Megatron-Bridge: fp8_params, fp8_param_gather).
 Bytes frozen_weight(const Layer& layer, const TrainWorkload& train) {
@@ -146,6 +136,11 @@ Bytes beyond_tensors(const std::vector<StageMemory::Chunk>& chunks, const Plan& 
 }
 
 }  // namespace
+
+Bytes bytes_per_parameter(const Plan& plan, const TrainWorkload& train) {
+  const ParameterBytes each = bytes_of_parameter(plan, train);
+  return each.weight + each.gradient + each.master + each.state;
+}
 
 Bytes optimizer_state(const TrainWorkload& train) {
   const Bytes state = bytes_per_element(train.state_precision);

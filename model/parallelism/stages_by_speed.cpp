@@ -1,6 +1,5 @@
 // Stages that hold layers by the speed of their devices.
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "model/base/number.hpp"

@@ -1,7 +1,6 @@
 #include "model/parameter_server/server_graph.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <numeric>

@@ -9,7 +9,6 @@
 #include "model/cost/compression.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/memory/memory.hpp"
-#include "model/parameter_server/assignment.hpp"
 #include "model/training/pricing/layer_cost.hpp"
 
 namespace foretrain {

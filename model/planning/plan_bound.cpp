@@ -154,6 +154,18 @@ PassTimes pass_times_of(const Step& step, const std::vector<RankClassBound>& ran
   return times;
 }
 
+Seconds sum_of(const std::vector<Seconds>& times) {
+  Seconds sum;
+  for (const Seconds time : times) sum += time;
+  return sum;
+}
+
+/// When a stage's gradients are, which chunk by chunk take so long. The last of its passes may send those that it makes
+/// from its beginning.
+Seconds synchronised(const std::vector<Seconds>& gradients, bool overlap, Seconds worked, Seconds last_pass) {
+  return overlap ? worked - last_pass + *std::ranges::min_element(gradients) : worked + sum_of(gradients);
+}
+
 }  // namespace
 
 PassTimes pass_times(const Step& step) {
@@ -202,22 +214,6 @@ StepEnds ends_of(const Step& step) {
   ends.after = step.gradient_norm + step.once_per_step + step.loader_serial;
   return ends;
 }
-
-namespace {
-
-Seconds sum_of(const std::vector<Seconds>& times) {
-  Seconds sum;
-  for (const Seconds time : times) sum += time;
-  return sum;
-}
-
-/// When a stage's gradients are, which chunk by chunk take so long. The last of its passes may send those that it makes
-/// from its beginning.
-Seconds synchronised(const std::vector<Seconds>& gradients, bool overlap, Seconds worked, Seconds last_pass) {
-  return overlap ? worked - last_pass + *std::ranges::min_element(gradients) : worked + sum_of(gradients);
-}
-
-}  // namespace
 
 Seconds pipeline_bound(const PipelineShape& shape, const PassTimes& times, const StepEnds* ends) {
   const ChunkPlacement placement(shape.schedule, shape.stages, shape.interleave);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/planning/layout_search.hpp"
+#include "model/planning/plan_space.hpp"
 
 namespace foretrain {
 
@@ -31,5 +32,13 @@ PlanSearch search_plans(
     const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives, std::size_t kept,
     const RunTasks& run_tasks = run_tasks_here,
     const std::function<void(const PlanSearch&)>& progress = [](const PlanSearch&) {});
+
+/// Step time of a scenario, by the caller's executor.
+using StepTimeOf = std::function<Seconds(const Scenario&)>;
+
+/// Values of the keys that a document leaves to `auto`, as for --set: the plan that is best of the `finalists` best by
+/// estimate. Throws ScenarioError where no plan fits.
+std::vector<std::string> auto_overrides(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
+                                        std::size_t finalists);
 
 }  // namespace foretrain

@@ -8,7 +8,6 @@
 #include "model/base/seen_files.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 
 namespace foretrain {
 

@@ -41,30 +41,6 @@ void visit_value(const YamlNode& value, const std::string& path, const keys::For
   }
 }
 
-}  // namespace
-
-const keys::Key* DocumentMapping::key_of(const YamlEntry& entry) const {
-  const auto found = std::ranges::find(known, entry.key, &keys::Key::name);
-  return found == known.end() ? nullptr : *found;
-}
-
-void visit_mappings(const DocumentMapping& mapping, const VisitMapping& visit) {
-  visit(mapping);
-  for (const YamlEntry& entry : mapping.node.entries) {
-    const keys::Key* key = mapping.key_of(entry);
-    if (key == nullptr) continue;
-    for (const keys::Form& form : key->value.forms()) {
-      visit_value(entry.value, join_path(mapping.path, entry.key), form, visit);
-    }
-  }
-}
-
-void visit_mappings(const YamlNode& document, const keys::Mapping& table, const VisitMapping& visit) {
-  visit_mappings({document, "", keys::keys_of({.kind = keys::Form::Kind::mapping, .mapping = &table}, "")}, visit);
-}
-
-namespace {
-
 YamlNode* node_at(YamlNode& document, std::string_view dotted_key) {
   return const_cast<YamlNode*>(std::as_const(document).at(dotted_key));
 }
@@ -93,44 +69,6 @@ void use_current_names(YamlNode* mapping) {
     entry.key = std::move(current);
   }
 }
-
-}  // namespace
-
-void use_our_names(YamlNode& document) {
-  std::optional<ScenarioError> twice;
-  for (const keys::AcceptedName& name : keys::accepted_names()) {
-    YamlNode* const keys = node_at(document, name.mapping);
-    YamlEntry* const theirs = keys == nullptr ? nullptr : keys->find(name.theirs);
-    if (theirs == nullptr) continue;
-    if (const YamlEntry* ours = keys->find(name.ours)) {
-      const std::string& file = theirs->value.where.file;
-      if (file == ours->value.where.file) {
-        twice.emplace(theirs->value.where, join_path(name.mapping, name.theirs),
-                      join_path(name.mapping, name.ours) + " states it already", "one of them");
-      }
-      const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
-      std::erase_if(keys->entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
-    }
-    if (YamlEntry* const left = keys->find(name.theirs)) left->key = name.ours;
-  }
-  if (twice) throw ScenarioError(*twice);
-  for (const keys::AcceptedValue& value : keys::accepted_values()) use_our_value(value, node_at(document, value.key));
-}
-
-void use_our_names_of_settings(YamlNode& document) {
-  YamlEntry* settings = document.find("settings");
-  if (settings == nullptr) settings = document.find("habits");
-  if (settings == nullptr) return;
-  settings->key = "settings";
-  use_current_names(&settings->value);
-  use_current_names(node_at(document, "learned.likely"));
-  for (YamlEntry& entry : settings->value.entries) {
-    if (entry.value.is_mapping()) use_our_values(entry.key, entry.value);
-    for (YamlNode& one : entry.value.items) use_our_values(entry.key, one);
-  }
-}
-
-namespace {
 
 using KnownKeys = std::span<const keys::Key* const>;
 
@@ -178,6 +116,60 @@ ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, K
 }
 
 }  // namespace
+
+const keys::Key* DocumentMapping::key_of(const YamlEntry& entry) const {
+  const auto found = std::ranges::find(known, entry.key, &keys::Key::name);
+  return found == known.end() ? nullptr : *found;
+}
+
+void visit_mappings(const DocumentMapping& mapping, const VisitMapping& visit) {
+  visit(mapping);
+  for (const YamlEntry& entry : mapping.node.entries) {
+    const keys::Key* key = mapping.key_of(entry);
+    if (key == nullptr) continue;
+    for (const keys::Form& form : key->value.forms()) {
+      visit_value(entry.value, join_path(mapping.path, entry.key), form, visit);
+    }
+  }
+}
+
+void visit_mappings(const YamlNode& document, const keys::Mapping& table, const VisitMapping& visit) {
+  visit_mappings({document, "", keys::keys_of({.kind = keys::Form::Kind::mapping, .mapping = &table}, "")}, visit);
+}
+
+void use_our_names(YamlNode& document) {
+  std::optional<ScenarioError> twice;
+  for (const keys::AcceptedName& name : keys::accepted_names()) {
+    YamlNode* const keys = node_at(document, name.mapping);
+    YamlEntry* const theirs = keys == nullptr ? nullptr : keys->find(name.theirs);
+    if (theirs == nullptr) continue;
+    if (const YamlEntry* ours = keys->find(name.ours)) {
+      const std::string& file = theirs->value.where.file;
+      if (file == ours->value.where.file) {
+        twice.emplace(theirs->value.where, join_path(name.mapping, name.theirs),
+                      join_path(name.mapping, name.ours) + " states it already", "one of them");
+      }
+      const std::string_view earlier = file == document.where.file ? name.theirs : name.ours;
+      std::erase_if(keys->entries, [&](const YamlEntry& entry) { return entry.key == earlier; });
+    }
+    if (YamlEntry* const left = keys->find(name.theirs)) left->key = name.ours;
+  }
+  if (twice) throw ScenarioError(*twice);
+  for (const keys::AcceptedValue& value : keys::accepted_values()) use_our_value(value, node_at(document, value.key));
+}
+
+void use_our_names_of_settings(YamlNode& document) {
+  YamlEntry* settings = document.find("settings");
+  if (settings == nullptr) settings = document.find("habits");
+  if (settings == nullptr) return;
+  settings->key = "settings";
+  use_current_names(&settings->value);
+  use_current_names(node_at(document, "learned.likely"));
+  for (YamlEntry& entry : settings->value.entries) {
+    if (entry.value.is_mapping()) use_our_values(entry.key, entry.value);
+    for (YamlNode& one : entry.value.items) use_our_values(entry.key, one);
+  }
+}
 
 UnknownKeys::UnknownKeys(std::vector<ScenarioError> complaints)
     : ScenarioError(complaints.front()), complaints_(std::move(complaints)) {

@@ -4,10 +4,10 @@
 
 #include <utility>
 
+#include "model/base/files.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/keys/keys.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/scenario/packed_catalogue.hpp"
+#include "model/scenario/yaml_document.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,5 @@
 #include "model/scenario/yaml_document.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <yaml.h>
 
@@ -18,8 +17,6 @@
 #include "model/base/seen_files.hpp"
 #include "model/base/session.hpp"
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
-#include "model/scenario/packed_catalogue.hpp"
 
 namespace foretrain {
 

@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include <concepts>
-#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>

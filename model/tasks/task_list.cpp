@@ -9,7 +9,6 @@
 
 #include "model/base/error.hpp"
 #include "model/cost/launches.hpp"
-#include "model/tasks/model_call.hpp"
 #include "model/tasks/task_blocks.hpp"
 
 namespace foretrain {

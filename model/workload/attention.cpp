@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "model/base/number.hpp"
-
 namespace foretrain {
 namespace {
 

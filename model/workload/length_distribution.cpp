@@ -1,6 +1,5 @@
 #include "model/workload/length_distribution.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "model/base/statistics.hpp"

@@ -6,8 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "model/base/number.hpp"
-
 namespace foretrain {
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "model/base/error.hpp"
 
 namespace foretrain {

@@ -1,6 +1,5 @@
 #include "model/workload/operator.hpp"
 
-#include "model/base/number.hpp"
 #include "model/workload/operator_alone.hpp"
 #include "model/workload/quantisation.hpp"
 

@@ -1,7 +1,6 @@
 #include "model/workload/transformer.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <utility>
 

@@ -2,8 +2,6 @@
 // that predict further tokens.
 
 #include <algorithm>
-#include <cmath>
-#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/workload/block_builder.hpp"

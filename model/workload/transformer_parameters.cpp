@@ -57,6 +57,21 @@ double mamba_layer_parameters(const TransformerConfig& c) {
          3.0 * number(c.mamba.heads) + inner;
 }
 
+double layer_parameters(const TransformerConfig& config, double of_experts) {
+  double sum = 0.0;
+  for (const LayerKind kind :
+       {LayerKind::block, LayerKind::mamba, LayerKind::attention, LayerKind::feed_forward, LayerKind::experts}) {
+    std::int64_t layers = 0;
+    for (std::int64_t i = 0; i < config.layers; ++i) layers += config.kind_of(i) == kind ? 1 : 0;
+    const std::int64_t dense = kind == LayerKind::block ? config.dense_layers : 0;
+    const TransformerCounts n = transformer_counts(config, kind);
+    sum +=
+        number(layers) * (n.attention + n.norms) + number(layers - dense) * (n.ffn + of_experts * n.experts + n.mamba);
+    if (dense > 0) sum += number(dense) * transformer_counts(config.without_experts()).ffn;
+  }
+  return sum;
+}
+
 }  // namespace
 
 TransformerCounts transformer_counts(const TransformerConfig& c, LayerKind kind) {
@@ -107,25 +122,6 @@ TransformerCounts transformer_counts(const TransformerConfig& c, LayerKind kind)
   }
   return n;
 }
-
-namespace {
-
-double layer_parameters(const TransformerConfig& config, double of_experts) {
-  double sum = 0.0;
-  for (const LayerKind kind :
-       {LayerKind::block, LayerKind::mamba, LayerKind::attention, LayerKind::feed_forward, LayerKind::experts}) {
-    std::int64_t layers = 0;
-    for (std::int64_t i = 0; i < config.layers; ++i) layers += config.kind_of(i) == kind ? 1 : 0;
-    const std::int64_t dense = kind == LayerKind::block ? config.dense_layers : 0;
-    const TransformerCounts n = transformer_counts(config, kind);
-    sum +=
-        number(layers) * (n.attention + n.norms) + number(layers - dense) * (n.ffn + of_experts * n.experts + n.mamba);
-    if (dense > 0) sum += number(dense) * transformer_counts(config.without_experts()).ffn;
-  }
-  return sum;
-}
-
-}  // namespace
 
 double transformer_parameters(const TransformerConfig& config, double of_experts) {
   const TransformerCounts ends = transformer_counts(config);

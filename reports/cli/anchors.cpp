@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "reports/cli/options.hpp"

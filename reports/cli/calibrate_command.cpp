@@ -18,7 +18,7 @@
 #include "reports/cli/gpu_program.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_cases.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/measured/text_fit.hpp"
 #include "reports/print/table.hpp"
 #include "validate/fit/gpu_fit.hpp"

@@ -49,6 +49,38 @@ std::vector<std::string> arguments_of(const CLI::App& command) {
   return catalogue_names(list_scenarios());
 }
 
+// Words as blanks part them: readline's own end at "=", behind which alone it puts what is chosen.
+constexpr const char* bash = R"sh(# foretrain's completion for bash
+_foretrain() {
+  local line=${COMP_LINE:0:COMP_POINT} IFS=$' \t'
+  local -a words=($line)
+  [[ $line == *[[:blank:]] ]] && words+=("")
+  local word=${words[-1]} IFS=$'\n'
+  COMPREPLY=($(compgen -W "$(foretrain complete -- "${words[@]:1}" 2>/dev/null)" -- "$word"))
+  [[ $word == *=* && $COMP_WORDBREAKS == *=* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*=}"}"}")
+  [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+}
+complete -o default -F _foretrain foretrain
+)sh";
+
+constexpr const char* zsh = R"sh(#compdef foretrain
+_foretrain() {
+  local -a words_known
+  words_known=(${(f)"$(foretrain complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  compadd -a words_known
+  _files
+}
+if [[ ${funcstack[1]} == _foretrain ]]; then _foretrain "$@"; else compdef _foretrain foretrain; fi
+)sh";
+
+constexpr const char* fish = R"sh(# foretrain's completion for fish
+function __foretrain_complete
+  set -l words (commandline -opc)
+  foretrain complete -- $words[2..-1] (commandline -ct) 2>/dev/null
+end
+complete -c foretrain -a '(__foretrain_complete)'
+)sh";
+
 }  // namespace
 
 std::vector<const CLI::App*> visible_subcommands(const CLI::App& app) {
@@ -93,42 +125,6 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
   for (const CLI::App* deeper : visible_subcommands(*command)) found.push_back(deeper->get_name());
   return found.empty() ? arguments_of(*command) : found;
 }
-
-namespace {
-
-// Words as blanks part them: readline's own end at "=", behind which alone it puts what is chosen.
-constexpr const char* bash = R"sh(# foretrain's completion for bash
-_foretrain() {
-  local line=${COMP_LINE:0:COMP_POINT} IFS=$' \t'
-  local -a words=($line)
-  [[ $line == *[[:blank:]] ]] && words+=("")
-  local word=${words[-1]} IFS=$'\n'
-  COMPREPLY=($(compgen -W "$(foretrain complete -- "${words[@]:1}" 2>/dev/null)" -- "$word"))
-  [[ $word == *=* && $COMP_WORDBREAKS == *=* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*=}"}"}")
-  [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
-}
-complete -o default -F _foretrain foretrain
-)sh";
-
-constexpr const char* zsh = R"sh(#compdef foretrain
-_foretrain() {
-  local -a words_known
-  words_known=(${(f)"$(foretrain complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
-  compadd -a words_known
-  _files
-}
-if [[ ${funcstack[1]} == _foretrain ]]; then _foretrain "$@"; else compdef _foretrain foretrain; fi
-)sh";
-
-constexpr const char* fish = R"sh(# foretrain's completion for fish
-function __foretrain_complete
-  set -l words (commandline -opc)
-  foretrain complete -- $words[2..-1] (commandline -ct) 2>/dev/null
-end
-complete -c foretrain -a '(__foretrain_complete)'
-)sh";
-
-}  // namespace
 
 void add_completion(CLI::App& app, ExitStatus&) {
   CLI::App* command = app.add_subcommand("completion", "Print shell completion: `source <(foretrain completion bash)`");

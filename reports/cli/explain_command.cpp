@@ -3,7 +3,7 @@
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/shared_reports.hpp"
 #include "reports/explain/link_use.hpp"
-#include "reports/explain/part_failure.hpp"
+#include "reports/explain/what_if.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

@@ -39,9 +39,7 @@ std::string with_remarks(const Exporter& exporter, const ExportedFile& file, con
 void run_export(const Exporter& exporter, const ExportOptions& options) {
   const auto overrides = planned_overrides(options.file, options.overrides, Fidelity::flows);
   const ExportedFile file = export_scenario(exporter, load_scenario(options.file, overrides));
-  const std::string text = with_remarks(exporter, file, options.file);
-  if (options.output.empty()) return print(text);
-  write_file(options.output, text);
+  write_or_print(options.output, with_remarks(exporter, file, options.file));
 }
 
 struct ChakraOptions {

@@ -77,11 +77,7 @@ void add_import(CLI::App& app, ExitStatus& status) {
     kind->callback([options, &importer, logs, &status] {
       const std::string text = logs ? imported_logs(options->files, options->input, options->scenario_output)
                                     : importer.read(input_of(options->files.front(), options->input));
-      if (options->output.empty()) {
-        print(text);
-      } else {
-        write_file(options->output, text);
-      }
+      write_or_print(options->output, text);
       status = ExitStatus::success;
     });
   }

@@ -37,8 +37,7 @@ std::string commented(int indent, const keys::Mapping& mapping, std::string_view
 
 /// Of the machine that is asked for, as its file says.
 int gpus_of_machine(const InitOptions& options) {
-  const YamlNode name = yaml_scalar(options.node, {"--node", 0, 0});
-  const YamlNode node = resolve_preset(Field(name, ""), Catalogue::node);
+  const YamlNode node = resolve_preset(Field(yaml_scalar(options.node, {"--node", 0, 0}), ""), Catalogue::node);
   const YamlNode* gpus = node.at("gpus");
   return gpus == nullptr ? 1 : Field(*gpus, "gpus").as<int>();
 }
@@ -115,8 +114,7 @@ PlanDimensions searched_dimensions(const InitOptions& options) {
        {tensor, context, pipeline, data, micro_batch, recompute, sequence_parallel, zero}) {
     chosen.set(dimension);
   }
-  const YamlNode name = yaml_scalar(options.model, {"--model", 0, 0});
-  const ModelConfig model = read_model(Field(name, ""));
+  const ModelConfig model = read_model(Field(yaml_scalar(options.model, {"--model", 0, 0}), ""));
   const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
   chosen.set(expert, transformer != nullptr && transformer->experts > 1);
   return chosen;

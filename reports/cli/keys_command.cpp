@@ -8,10 +8,9 @@
 #include "model/scenario/plan/plan_reader.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/keys/keys_report.hpp"
-#include "reports/keys/keys_schema.hpp"
+#include "reports/keys/keys.hpp"
 #include "reports/print/table.hpp"
-#include "reports/result/result_schema.hpp"
+#include "reports/result/json.hpp"
 
 namespace foretrain {
 

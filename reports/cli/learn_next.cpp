@@ -15,7 +15,7 @@
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/memory/shortage.hpp"
+#include "model/memory/memory.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
@@ -27,7 +27,7 @@
 #include "reports/print/number.hpp"
 #include "reports/studies/next_runs.hpp"
 #include "sim/simulate.hpp"
-#include "validate/learn/likely.hpp"
+#include "validate/learn/stack_file.hpp"
 
 namespace foretrain {
 
@@ -215,8 +215,7 @@ PossibleRun possible_run(const Candidate& candidate, const std::string& answer, 
 Study study_of(const NextOptions& options) {
   const RunTasks run_tasks = tasks_shared_out(options.jobs);
   const double gpu_hours = gpu_hours_of(options.budget);
-  const YamlNode name = yaml_scalar(options.stack, {});
-  const MappingReader stack = named_trainer(Field(name, "--next"));
+  const MappingReader stack = named_trainer(Field(yaml_scalar(options.stack, {}), "--next"));
   Study study;
   study.candidates = options.input.ends_with(".csv") ? rows_of(options) : plans_of(options, run_tasks);
   if (study.candidates.empty()) throw UsageError(options.input + ": no plan to choose");

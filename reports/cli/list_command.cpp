@@ -32,13 +32,13 @@ std::string with_file(const std::string& figures, const std::filesystem::path& f
   return fmt::format("{}\n# {}\n{}{}", figures, file.string(), text, text.ends_with('\n') ? "" : "\n");
 }
 
-YamlNode name_node(const std::string& name) { return yaml_scalar(name, {"", 0, 0}); }
+Field field_of(const std::string& name) { return {yaml_scalar(name, {"", 0, 0}), ""}; }
 
 /// The file of the first section that has the name.
-std::optional<std::pair<Catalogue, std::filesystem::path>> hardware_file(const YamlNode& name) {
+std::optional<std::pair<Catalogue, std::filesystem::path>> hardware_file(const Field& name) {
   for (const Catalogue section : {Catalogue::node, Catalogue::gpu, Catalogue::fabric}) {
     try {
-      return std::pair(section, catalogue_file(section, Field(name, "")));
+      return std::pair(section, catalogue_file(section, name));
     } catch (const ScenarioError&) {  // perhaps another section has it
     }
   }
@@ -46,8 +46,7 @@ std::optional<std::pair<Catalogue, std::filesystem::path>> hardware_file(const Y
 }
 
 std::string shown_model(const std::string& name) {
-  const YamlNode written = name_node(name);
-  const ModelConfig model = read_model(Field(written, ""));
+  const ModelConfig model = read_model(field_of(name));
   const double parameters = build_model(model, {}).parameters;
   TextTable table("ll");
   table.add_row({"model", model.name});
@@ -60,12 +59,11 @@ std::string shown_model(const std::string& name) {
   }
   table.add_row({"weights in bf16", format_bytes(Bytes(2.0 * parameters))});
   table.add_row({"weights, fp32 gradients and AdamW states", format_bytes(Bytes(14.0 * parameters))});
-  return with_file(table.text(0), catalogue_file(Catalogue::model, Field(written, "")));
+  return with_file(table.text(0), catalogue_file(Catalogue::model, field_of(name)));
 }
 
 std::string shown_hardware(const std::string& name) {
-  const YamlNode written = name_node(name);
-  const auto found = hardware_file(written);
+  const auto found = hardware_file(field_of(name));
   if (!found) {
     const std::vector<std::string> near = near_names(name, catalogue_names(list_hardware()));
     throw UsageError(fmt::format(
@@ -74,15 +72,14 @@ std::string shown_hardware(const std::string& name) {
   }
   const auto& [section, file] = *found;
   if (section != Catalogue::node) return with_file("", file);
-  const Node node = read_node(Field(written, ""));
+  const Node node = read_node(field_of(name));
   return with_file(fmt::format("{}: {}\n\n{}", node.name, node.description, wiring_text(node, node.network, 0)), file);
 }
 
 /// Throws ScenarioError for a name that the catalogue does not have.
 template <Catalogue section>
 std::string shown_file(const std::string& name) {
-  const YamlNode written = name_node(name);
-  return with_file("", catalogue_file(section, Field(written, "")));
+  return with_file("", catalogue_file(section, field_of(name)));
 }
 
 struct HardwareInit {

@@ -2,7 +2,6 @@
 
 #include "model/base/error.hpp"
 #include "model/memory/memory.hpp"
-#include "model/memory/memory_remedies.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "model/scenario/load/load.hpp"

@@ -1,6 +1,5 @@
 #include "reports/cli/options.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -15,8 +14,7 @@
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
-#include "model/planning/auto_plan.hpp"
+#include "model/planning/plan_search.hpp"
 #include "reports/print/number.hpp"
 #include "sim/simulate.hpp"
 
@@ -79,6 +77,12 @@ void add_setting(CLI::App& command, std::vector<std::string>& overrides, const c
   command.add_option_function<std::string>(name, set, what)->type_name(type);
 }
 
+StepTimeOf step_time_by(Fidelity fidelity) {
+  return [fidelity](const Scenario& scenario) { return predict(scenario, fidelity, Detail::numbers).time(); };
+}
+
+std::size_t finalists_by(Fidelity fidelity) { return fidelity == Fidelity::estimate ? 1 : 20; }
+
 }  // namespace
 
 void add_stack(CLI::App& command, std::vector<std::string>& overrides) {
@@ -130,11 +134,14 @@ void add_jobs(CLI::App& command, int& jobs) {
   add_number(command, "--jobs", jobs, 1, 1024, "parallel predictions (default: one per processor)");
 }
 
+void write_or_print(const std::string& path, const std::string& text) {
+  path.empty() ? print(text) : write_file(path, text);
+}
+
 void write_new_file(const std::string& path, const std::string& text) {
-  if (path.empty()) return print(text);
   std::error_code unseen;
   if (std::filesystem::exists(path, unseen)) throw UsageError(path + " exists; write to another file");
-  write_file(path, text);
+  write_or_print(path, text);
 }
 
 void print(std::string_view text) {
@@ -175,16 +182,6 @@ void Progress::advance_to(std::size_t done, std::size_t total) {
     fmt::print(stderr, "{}\n", text);
   }
 }
-
-namespace {
-
-StepTimeOf step_time_by(Fidelity fidelity) {
-  return [fidelity](const Scenario& scenario) { return predict(scenario, fidelity, Detail::numbers).time(); };
-}
-
-std::size_t finalists_by(Fidelity fidelity) { return fidelity == Fidelity::estimate ? 1 : 20; }
-
-}  // namespace
 
 std::vector<std::string> planned_overrides(const std::string& file, std::vector<std::string> overrides,
                                            Fidelity fidelity) {

@@ -83,7 +83,10 @@ CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variati
 /// -o, where a picture goes; anything but .svg, .png and .pdf is refused.
 CLI::Option* add_picture(CLI::App& command, const std::string& name, std::string& path, const std::string& what);
 void write_picture(const std::string& path, const Figure& figure);
-/// A file that is not there yet; "" is stdout. Throws UsageError where it is.
+/// "" is stdout.
+void write_or_print(const std::string& path, const std::string& text);
+
+/// The same for a file that is not there yet. Throws UsageError where it is.
 void write_new_file(const std::string& path, const std::string& text);
 /// --jobs N; one worker per processor where it is not given.
 void add_jobs(CLI::App& command, int& jobs);
@@ -114,7 +117,7 @@ class Progress {
 };
 
 /// The document's scenario; where it says `auto`, with the best plan that a search finds
-/// (model/planning/auto_plan.hpp).
+/// (model/planning/plan_search.hpp).
 Scenario planned_scenario(YamlNode document, const std::string& name, Fidelity fidelity);
 
 /// The same of a file.

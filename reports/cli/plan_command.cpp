@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -21,7 +20,6 @@
 #include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/plan_framework.hpp"
 #include "reports/cli/plan_options.hpp"
 #include "reports/cli/plan_uncertainty.hpp"
 #include "reports/cli/shared_reports.hpp"

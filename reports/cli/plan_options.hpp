@@ -1,5 +1,5 @@
-// Objective of a plan search, the price of a second on some machines, and the machines to compare: node types, numbers,
-// networks and GPUs used per machine.
+// Objective of a plan search, the plans that a framework can run, the price of a second on some machines, and the
+// machines to compare: node types, numbers, networks and GPUs used per machine.
 #pragma once
 
 #include <optional>
@@ -58,5 +58,13 @@ std::vector<Hardware> hardware_of(const HardwareChoice& choice);
 /// The same machines of a scenario, with all their GPUs or fewer; with all alone where the user fixes that.
 std::vector<Hardware> uses_of(const Hardware& hardware, const std::string& file,
                               const std::vector<std::string>& overrides, bool all_alone);
+
+/// Keeps the scenario's values of keys that the framework's files, which `exporter` writes, never have. False where
+/// there are none.
+bool fix_lacking(const std::string& exporter, PlanDimensions& chosen);
+
+/// Leaves out of the best plans those with settings that the framework's files, which `exporter` writes, cannot have,
+/// and warns. A framework that has none of them keeps them all.
+void keep_plans_of(const std::string& exporter, const std::vector<PlanSpace>& spaces, std::vector<PlanCandidate>& best);
 
 }  // namespace foretrain

@@ -1,7 +1,6 @@
 // The effect of each unknown on a step, and tasks for other processes.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "model/planning/plan_search.hpp"

@@ -3,7 +3,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_breakdown.hpp"
+#include "reports/figure/plot.hpp"
 
 namespace foretrain {
 

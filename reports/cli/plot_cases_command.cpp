@@ -8,7 +8,7 @@
 #include "model/scenario/keys/key_tree.hpp"
 #include "reports/cli/case_tables.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_cases.hpp"
+#include "reports/figure/plot.hpp"
 
 namespace foretrain {
 

@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/shared_reports.hpp"
-#include "reports/figure/plot_scaling.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/print/names.hpp"
 #include "sim/simulate.hpp"
 

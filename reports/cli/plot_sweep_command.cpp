@@ -1,9 +1,7 @@
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -13,7 +11,7 @@
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_sweep.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/print/names.hpp"
 #include "reports/result/csv.hpp"
 

@@ -6,7 +6,7 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/figure/plot_topology.hpp"
+#include "reports/figure/plot.hpp"
 
 namespace foretrain {
 
@@ -24,8 +24,7 @@ bool is_node(const std::string& name) {
 }
 
 TopologyPicture picture_of_node(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"", 0, 0});
-  const Node node = read_node(Field(written, ""));
+  const Node node = read_node(Field(yaml_scalar(name, {"", 0, 0}), ""));
   return {node.name, node, node.network};
 }
 

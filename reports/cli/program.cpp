@@ -15,7 +15,6 @@
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 

@@ -15,7 +15,6 @@
 #include "model/base/process.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/base/utf8.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/cli/command.hpp"
@@ -94,8 +93,7 @@ Question read_question(const HttpRequest& request) {
 }
 
 std::filesystem::path file_of(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"", 0, 0});
-  return catalogue_file(Catalogue::run, Field(written, "scenario"));
+  return catalogue_file(Catalogue::run, Field(yaml_scalar(name, {"", 0, 0}), "scenario"));
 }
 
 YamlNode document_of(const Question& question) {

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "model/base/files.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/export/shared_rows.hpp"
@@ -16,11 +14,7 @@ ExitStatus run_share(const ShareOptions& options) {
   constexpr std::size_t longest = 100'000'000;
   const SharedRows shared = shared_rows(read_text_file(options.file, longest), options.file);
   warn(to_text(shared));
-  if (options.output.empty()) {
-    print(shared.table);
-  } else {
-    write_file(options.output, shared.table);
-  }
+  write_or_print(options.output, shared.table);
   return ExitStatus::success;
 }
 

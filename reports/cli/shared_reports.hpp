@@ -8,7 +8,7 @@
 
 #include "reports/cli/plot.hpp"
 #include "reports/explain/explanation.hpp"
-#include "reports/figure/plot_scaling.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/studies/memory_report.hpp"
 #include "reports/studies/plan_report.hpp"
 

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include "model/base/seen_files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/base/utf8.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"

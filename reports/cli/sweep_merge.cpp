@@ -1,6 +1,5 @@
 #include "reports/cli/sweep_merge.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

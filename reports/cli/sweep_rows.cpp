@@ -30,8 +30,8 @@ SweepRows rows_of_variations(const SweepInput& input) {
   const std::vector<Variation> variations = parse_variations(input.variations);
   SweepRows rows;
   // A file that is none would fail in every row; it is refused before anything is written.
-  const YamlNode name = yaml_scalar(input.file, {input.file, 0, 0});
-  cached_yaml_file(catalogue_file(Catalogue::run, Field(name, "FILE")).string());
+  const Field name(yaml_scalar(input.file, {input.file, 0, 0}), "FILE");
+  cached_yaml_file(catalogue_file(Catalogue::run, name).string());
   const auto all = std::make_shared<const Combinations>(input.file, input.overrides, variations, most_combinations);
   rows.varied = all->varied();
   rows.header = {"case", "base"};

@@ -1,6 +1,5 @@
 #include "reports/cli/sweep_table.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sqlite3.h>
 

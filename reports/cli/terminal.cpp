@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {

@@ -9,7 +9,7 @@
 #include "model/base/files.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/cli/shared_reports.hpp"
-#include "reports/figure/plot_timeline.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/import/importer.hpp"
 #include "reports/import/kineto_events.hpp"
 #include "reports/result/trace.hpp"

@@ -12,8 +12,8 @@
 #include "reports/cli/case_tables.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/measured/accuracy.hpp"
 #include "reports/measured/measured.hpp"
-#include "reports/measured/pairs.hpp"
 #include "reports/result/json.hpp"
 #include "reports/result/text.hpp"
 

@@ -6,9 +6,7 @@
 #include <array>
 #include <iterator>
 #include <numeric>
-#include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -16,7 +14,6 @@
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/keys/keys.hpp"
-#include "reports/cli/sync_choice.hpp"
 #include "reports/print/names.hpp"
 
 namespace foretrain {

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <deque>
 #include <new>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -160,10 +159,6 @@ class Runs {
   std::size_t workers_;
   std::vector<Run> again_;
 };
-
-}  // namespace
-
-namespace {
 
 template <typename... Errors>
 bool is_one_of(const std::exception& error) {

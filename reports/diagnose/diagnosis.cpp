@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <cmath>
-#include <exception>
 #include <limits>
 #include <set>
 #include <utility>

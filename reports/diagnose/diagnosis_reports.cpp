@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.hpp"
 #include "reports/diagnose/diagnosis.hpp"
 #include "reports/print/table.hpp"
-#include "reports/result/goodput_report.hpp"
+#include "reports/result/text.hpp"
 
 namespace foretrain {
 

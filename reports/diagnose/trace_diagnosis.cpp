@@ -10,7 +10,6 @@
 #include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
-#include "reports/import/predicted_kernels.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

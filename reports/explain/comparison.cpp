@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,9 +10,7 @@
 #include "model/base/format.hpp"
 #include "reports/print/names.hpp"
 #include "reports/print/table.hpp"
-#include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
-#include "reports/result/settings_report.hpp"
 #include "reports/result/text.hpp"
 
 namespace foretrain {

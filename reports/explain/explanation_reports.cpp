@@ -9,7 +9,6 @@
 #include "model/base/text.hpp"
 #include "reports/explain/explanation.hpp"
 #include "reports/print/table.hpp"
-#include "reports/result/goodput_report.hpp"
 #include "reports/result/largest_change.hpp"
 #include "reports/result/text.hpp"
 

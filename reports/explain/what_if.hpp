@@ -70,4 +70,14 @@ WhatIf reloaded(std::string name, std::vector<std::string> overrides, const Relo
 /// are left out; those that it cannot have say why.
 std::vector<WhatIf> remedies(const Scenario& scenario, const Reload& reload);
 
+/// The cost of failed parts until they are repaired: slow GPUs, cards, machines, switches. The scenario without each
+/// part that a training's cluster has; none where its machines differ, or nothing is trained. If machines fail,
+/// training restarts on those that are left, with as many whole replicas as these hold, each with the samples that it
+/// had; else it goes on, slower.
+std::vector<WhatIf> part_losses(const Scenario& scenario, const Reload& reload);
+
+/// Ending in a line end; empty where there are none.
+std::string to_text(const Result& whole, const std::vector<WhatIf>& losses);
+std::string to_json(const Result& whole, const std::vector<WhatIf>& losses);
+
 }  // namespace foretrain

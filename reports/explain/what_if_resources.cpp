@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/job/job.hpp"

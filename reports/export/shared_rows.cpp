@@ -1,6 +1,5 @@
 #include "reports/export/shared_rows.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

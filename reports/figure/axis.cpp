@@ -17,7 +17,7 @@ namespace foretrain {
 TimeUnit time_unit(Seconds largest) {
   static constexpr std::array<TimeUnit, 3> units = {
       {{"s", Seconds(1.0)}, {"ms", Seconds(1e-3)}, {"µs", Seconds(1e-6)}}};
-  const auto* unit = std::find_if(units.begin(), units.end(), [&](const TimeUnit& u) { return largest >= u.size; });
+  const auto* unit = std::ranges::find_if(units, [&](const TimeUnit& u) { return largest >= u.size; });
   return unit == units.end() ? units.back() : *unit;
 }
 
@@ -134,9 +134,7 @@ std::vector<Tic> linear_tics(double low, double high, int most) {
 }
 
 /// Half of what a tic's label takes along x, and what is free beside it.
-double half_of(const Axis& axis, const Tic& tic) {
-  return 0.5 * text_width(tic.label, axis.font) + 0.25 * axis.font;
-}
+double half_of(const Axis& axis, const Tic& tic) { return 0.5 * text_width(tic.label, axis.font) + 0.25 * axis.font; }
 
 /// Whether tics are as far apart as the first two, at places that increase.
 bool evenly_apart(const std::vector<double>& places) {

@@ -1,7 +1,6 @@
 // Axes of pictures: which unit, which scale, which tics, and where labels go so that none covers another.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

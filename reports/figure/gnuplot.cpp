@@ -11,7 +11,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/process.hpp"
-#include "model/base/utf8.hpp"
+#include "model/base/text.hpp"
 
 namespace foretrain {
 

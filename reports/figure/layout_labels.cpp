@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
-#include <utility>
 
 #include "reports/figure/layout.hpp"
 

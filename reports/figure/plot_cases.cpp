@@ -1,4 +1,4 @@
-#include "reports/figure/plot_cases.hpp"
+#include "reports/figure/plot.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,9 @@
-#include "reports/figure/plot_scaling.hpp"
+#include "reports/figure/plot.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"

@@ -1,4 +1,4 @@
-#include "reports/figure/plot_sweep.hpp"
+#include "reports/figure/plot.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "reports/figure/plot_timeline.hpp"
+#include "reports/figure/plot.hpp"
 
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ std::size_t category_of(const TimelineEntry& entry) {
 std::vector<std::string> rows_of(const std::vector<TimelineEntry>& entries) {
   std::vector<std::string> rows;
   for (const TimelineEntry& entry : entries) {
-    if (std::find(rows.begin(), rows.end(), entry.resource) == rows.end()) rows.push_back(entry.resource);
+    if (std::ranges::find(rows, entry.resource) == rows.end()) rows.push_back(entry.resource);
   }
   std::stable_partition(rows.begin(), rows.end(), [](const std::string& row) { return row.starts_with("cpu"); });
   return rows;

@@ -1,6 +1,6 @@
 // Draws machines and fabrics as rows of boxes. A machine has sockets above, then PCIe switches, GPUs with NICs, and
 // NVSwitches. A fabric has a row for each level, machines lowest, with labels that count them.
-#include "reports/figure/plot_topology.hpp"
+#include "reports/figure/plot.hpp"
 
 #include <fmt/format.h>
 

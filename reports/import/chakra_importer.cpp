@@ -8,7 +8,6 @@
 #include <set>
 
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 #include "reports/import/chakra_trace.hpp"
 #include "reports/import/draft.hpp"
 #include "reports/import/importer.hpp"

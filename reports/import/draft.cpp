@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/print/table.hpp"
 
@@ -37,24 +36,6 @@ std::string one_line(std::string text) {
       text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   return printable(text);
 }
-
-}  // namespace
-
-std::string flow_text(const YamlNode& node) {
-  std::vector<std::string> parts;
-  for (const YamlNode& item : node.items) parts.push_back(flow_text(item));
-  for (const YamlEntry& entry : node.entries) parts.push_back(entry.key + ": " + flow_text(entry.value));
-  switch (node.kind) {
-    case YamlNode::Kind::sequence:
-      return fmt::format("[{}]", fmt::join(parts, ", "));
-    case YamlNode::Kind::mapping:
-      return fmt::format("{{ {} }}", fmt::join(parts, ", "));
-    default:
-      return scalar_text(node);
-  }
-}
-
-namespace {
 
 class Writer {
  public:
@@ -108,6 +89,20 @@ std::string at_line(const SourcePosition& where, const std::string& what) {
 }
 
 }  // namespace
+
+std::string flow_text(const YamlNode& node) {
+  std::vector<std::string> parts;
+  for (const YamlNode& item : node.items) parts.push_back(flow_text(item));
+  for (const YamlEntry& entry : node.entries) parts.push_back(entry.key + ": " + flow_text(entry.value));
+  switch (node.kind) {
+    case YamlNode::Kind::sequence:
+      return fmt::format("[{}]", fmt::join(parts, ", "));
+    case YamlNode::Kind::mapping:
+      return fmt::format("{{ {} }}", fmt::join(parts, ", "));
+    default:
+      return scalar_text(node);
+  }
+}
 
 std::string yaml_text(const YamlNode& document, const std::map<std::string, std::string>& comments, int column) {
   Writer writer(comments, column);

@@ -8,7 +8,7 @@
 #include "model/base/words.hpp"
 #include "model/scenario/load/load.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/predicted_kernels.hpp"
+#include "reports/import/kineto_trace.hpp"
 #include "reports/print/table.hpp"
 
 namespace foretrain {

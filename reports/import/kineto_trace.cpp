@@ -1,7 +1,5 @@
 #include "reports/import/kineto_trace.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>

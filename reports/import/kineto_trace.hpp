@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
+#include "model/result.hpp"
+#include "model/scenario/scenario.hpp"
 
 namespace foretrain {
 
@@ -71,5 +73,15 @@ struct KinetoSummary {
 
 /// Throws ScenarioError for what is no trace, or has neither kernels nor operators. `file` is named in errors.
 KinetoSummary summarise_kineto(const std::string& text, const std::string& file);
+
+/// A step as predicted, in the kinds of a profiler's trace.
+struct PredictedStep {
+  std::string scenario;
+  std::map<KernelKind, TracedKernels> kernels;  ///< of the first pipeline stage's ranks
+  Result result;                                ///< of the training
+};
+
+/// Throws ScenarioError where nothing is trained, and as predict().
+PredictedStep predicted_kernels(const Scenario& scenario, Fidelity fidelity);
 
 }  // namespace foretrain

@@ -1,5 +1,4 @@
 // Training logs as a table of cases, and the arguments that trainers print at a log's head as its scenario.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #include "model/base/text.hpp"
 #include "model/scenario/model/model_reader.hpp"
 #include "reports/import/importer.hpp"
-#include "reports/import/shell_arguments.hpp"
+#include "reports/import/settings.hpp"
 #include "reports/import/training_log.hpp"
 
 namespace foretrain {
@@ -78,8 +78,7 @@ std::optional<std::int64_t> vocabulary_of(const ForeignSetting* tokenizer) {
     if (name.ends_with(end)) name.resize(name.size() - std::string_view(end).size());
   }
   try {
-    const YamlNode written = yaml_scalar(name, tokenizer->where);
-    const ModelConfig model = read_model(Field(written, "--tokenizer-model"));
+    const ModelConfig model = read_model(Field(yaml_scalar(name, tokenizer->where), "--tokenizer-model"));
     const auto* shape = std::get_if<TransformerConfig>(&model.shape);
     return shape == nullptr ? std::nullopt : std::optional<std::int64_t>(shape->vocabulary);
   } catch (const ScenarioError&) {

@@ -1,6 +1,5 @@
 // Output of the programs of nccl-tests (github.com/NVIDIA/nccl-tests, src/common.cu), as a table of cases for
 // `foretrain validate`: a row for each size, out of place and in place.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

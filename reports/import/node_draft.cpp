@@ -44,80 +44,6 @@ std::vector<std::string> name_words(std::string_view name) {
   return split_words(plain);
 }
 
-}  // namespace
-
-std::string text_at(const YamlNode& document, std::string_view key) {
-  const YamlNode* node = document.at(key);
-  return node != nullptr && node->is_scalar() ? node->scalar : std::string();
-}
-
-YamlNode catalogue_node(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"--like", 0, 0});
-  return resolve_preset(Field(written, ""), Catalogue::node);
-}
-
-Gpu gpu_named(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"--gpu", 0, 0});
-  return read_gpu(Field(written, "gpu"));
-}
-
-std::string narrower_slot(const std::string& a, const std::string& b) {
-  const auto carries = [](const std::pair<int, int>& slot) { return std::ldexp(slot.second, slot.first); };
-  const auto first = slot_numbers(a), second = slot_numbers(b);
-  return !first || (second && carries(*second) < carries(*first)) ? b : a;
-}
-
-YamlNode plain_node(const Gpu& gpu) {
-  const auto slot = slot_numbers(gpu.slot);
-  return catalogue_node(slot && slot->first >= 5 ? "h100-pcie-x1" : "a100-pcie-x1");
-}
-
-YamlNode nearest_node(const ToldNode& told, const std::string& gpu) {
-  const Gpu figures = gpu_named(gpu);
-  std::optional<YamlNode> best;
-  int most = -1;
-  const std::string rate = told.card_gigabits ? fmt::format("{:.10g} Gbit/s", *told.card_gigabits) : "";
-  for (const std::string& name : catalogue_names(list_hardware(), "node")) {
-    YamlNode document = catalogue_node(name);
-    if (document.at("cpu.name") == nullptr || document.at("network.latency") == nullptr) continue;
-    const std::string medium = medium_of(document), its_gpu = text_at(document, "gpu");
-    if (!told.medium.empty() && !medium.empty() && medium != told.medium) continue;
-    const bool same_class = told.gpu_by_class && its_gpu.find("sxm") != std::string::npos &&
-                            gpu_named(its_gpu).compute_capability == figures.compute_capability;
-    if (its_gpu != gpu && !same_class) continue;
-    int score = 0;
-    const int gpus = number_behind("n" + text_at(document, "gpus"), "n").value_or(0);
-    score += gpus == told.gpus ? 16 : gpus > told.gpus ? 8 : 0;
-    if ((text_at(document, "gpus") == "1") == (told.gpus == 1)) score += 4;
-    const std::string cards = told.card_places.empty() ? "" : std::to_string(told.card_places.size());
-    if (text_at(document, "network.nics_per_node") == cards) score += 4;
-    if (!rate.empty() && text_at(document, "network.nic_bandwidth") == rate) score += 2;
-    if (text_at(document, "cpu.sockets") == std::to_string(told.sockets)) score += 2;
-    if (name.starts_with("dgx") || name.starts_with("hgx")) score += 1;
-    if (score <= most) continue;
-    most = score;
-    best = std::move(document);
-  }
-  return best ? std::move(*best) : plain_node(figures);
-}
-
-ToldLink socket_link(const YamlNode& nearest) {
-  const YamlNode* wiring = nearest.at("wiring");
-  for (const YamlNode& link : wiring != nullptr ? wiring->items : std::vector<YamlNode>()) {
-    const YamlNode* ends = link.at("between");
-    if (ends == nullptr || ends->items.size() != 2 || ends->items[0].scalar != "cpu0" ||
-        ends->items[1].scalar != "cpu1") {
-      continue;
-    }
-    const std::string count = text_at(link, "count");
-    return {"", "", text_at(link, "link"), count.empty() ? 1 : std::stoi(count), {}, ""};
-  }
-  const bool amd = text_at(nearest, "cpu.name").find("AMD") != std::string::npos;
-  return {"", "", amd ? "xgmi" : "upi", 2, {}, ""};
-}
-
-namespace {
-
 /// gpu0, gpu1, … with the same link to the same part are one entry: gpu0..gpu7.
 std::vector<ToldLink> in_ranges(const std::vector<ToldLink>& links) {
   std::vector<ToldLink> ranges;
@@ -212,6 +138,72 @@ void set_network(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
 }
 
 }  // namespace
+
+std::string text_at(const YamlNode& document, std::string_view key) {
+  const YamlNode* node = document.at(key);
+  return node != nullptr && node->is_scalar() ? node->scalar : std::string();
+}
+
+YamlNode catalogue_node(const std::string& name) {
+  return resolve_preset(Field(yaml_scalar(name, {"--like", 0, 0}), ""), Catalogue::node);
+}
+
+Gpu gpu_named(const std::string& name) { return read_gpu(Field(yaml_scalar(name, {"--gpu", 0, 0}), "gpu")); }
+
+std::string narrower_slot(const std::string& a, const std::string& b) {
+  const auto carries = [](const std::pair<int, int>& slot) { return std::ldexp(slot.second, slot.first); };
+  const auto first = slot_numbers(a), second = slot_numbers(b);
+  return !first || (second && carries(*second) < carries(*first)) ? b : a;
+}
+
+YamlNode plain_node(const Gpu& gpu) {
+  const auto slot = slot_numbers(gpu.slot);
+  return catalogue_node(slot && slot->first >= 5 ? "h100-pcie-x1" : "a100-pcie-x1");
+}
+
+YamlNode nearest_node(const ToldNode& told, const std::string& gpu) {
+  const Gpu figures = gpu_named(gpu);
+  std::optional<YamlNode> best;
+  int most = -1;
+  const std::string rate = told.card_gigabits ? fmt::format("{:.10g} Gbit/s", *told.card_gigabits) : "";
+  for (const std::string& name : catalogue_names(list_hardware(), "node")) {
+    YamlNode document = catalogue_node(name);
+    if (document.at("cpu.name") == nullptr || document.at("network.latency") == nullptr) continue;
+    const std::string medium = medium_of(document), its_gpu = text_at(document, "gpu");
+    if (!told.medium.empty() && !medium.empty() && medium != told.medium) continue;
+    const bool same_class = told.gpu_by_class && its_gpu.find("sxm") != std::string::npos &&
+                            gpu_named(its_gpu).compute_capability == figures.compute_capability;
+    if (its_gpu != gpu && !same_class) continue;
+    int score = 0;
+    const int gpus = number_behind("n" + text_at(document, "gpus"), "n").value_or(0);
+    score += gpus == told.gpus ? 16 : gpus > told.gpus ? 8 : 0;
+    if ((text_at(document, "gpus") == "1") == (told.gpus == 1)) score += 4;
+    const std::string cards = told.card_places.empty() ? "" : std::to_string(told.card_places.size());
+    if (text_at(document, "network.nics_per_node") == cards) score += 4;
+    if (!rate.empty() && text_at(document, "network.nic_bandwidth") == rate) score += 2;
+    if (text_at(document, "cpu.sockets") == std::to_string(told.sockets)) score += 2;
+    if (name.starts_with("dgx") || name.starts_with("hgx")) score += 1;
+    if (score <= most) continue;
+    most = score;
+    best = std::move(document);
+  }
+  return best ? std::move(*best) : plain_node(figures);
+}
+
+ToldLink socket_link(const YamlNode& nearest) {
+  const YamlNode* wiring = nearest.at("wiring");
+  for (const YamlNode& link : wiring != nullptr ? wiring->items : std::vector<YamlNode>()) {
+    const YamlNode* ends = link.at("between");
+    if (ends == nullptr || ends->items.size() != 2 || ends->items[0].scalar != "cpu0" ||
+        ends->items[1].scalar != "cpu1") {
+      continue;
+    }
+    const std::string count = text_at(link, "count");
+    return {"", "", text_at(link, "link"), count.empty() ? 1 : std::stoi(count), {}, ""};
+  }
+  const bool amd = text_at(nearest, "cpu.name").find("AMD") != std::string::npos;
+  return {"", "", amd ? "xgmi" : "upi", 2, {}, ""};
+}
 
 std::optional<std::string> gpu_of_pci_device(std::string_view device) {
   const auto row = std::ranges::find(pci_rows, device, &PciRow::device);

@@ -109,4 +109,11 @@ void set_offload(Settings& settings, Draft& draft, const std::string& optimizer,
 /// The scenario, in which what nobody asked for stands as not understood.
 std::string finished_training(Settings& settings, Draft& draft, std::string_view tool);
 
+/// Every option as a setting "--key" with the word behind it, in the order of the file; those of `#SBATCH` lines as
+/// "#SBATCH --key". Quotes, comments, continued lines, arrays and strings of options are understood, variables and
+/// $(( … )) are put in as far as the file sets them. What it does not set stays as it is written ("$RANK"). Conditions
+/// and loops are not followed: what is assigned last above a use counts. Throws ScenarioError for a quote that is not
+/// closed.
+std::vector<ForeignSetting> shell_arguments(std::string_view text, const std::string& file);
+
 }  // namespace foretrain

@@ -1,6 +1,5 @@
-#include "reports/keys/keys_schema.hpp"
+#include "reports/keys/keys.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

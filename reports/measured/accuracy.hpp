@@ -73,7 +73,7 @@ struct PairGroup {
   int right = 0;
 };
 
-/// Whether predictions order pairs of cases as measurements do (pairs.hpp).
+/// Whether predictions order pairs of cases as measurements do (compare_pairs).
 struct PairReport {
   std::vector<std::string> keys;  ///< in which the cases of a pair differ
   int n = 0;
@@ -113,5 +113,19 @@ std::string to_text(const AccuracyReport& report, const TextOptions& options = {
 /// `validate --json`, and the errors of a group as an object of it.
 std::string to_json(const AccuracyReport& report);
 nlohmann::ordered_json statistics_json(const ErrorStatistics& s);
+
+struct Case;
+
+/// A measured and predicted quantity of a case that may be paired with others of its table.
+struct Rival {
+  const Case* row = nullptr;
+  Comparison comparison;
+};
+
+/// Pairs up rivals of one table and one quantity whose keys are all equal but the chosen ones, which must all differ. A
+/// chosen key stands for everything below it ("plan.sync": algorithm, placement, …). Of several measurements of one
+/// scenario the best counts: whatever held the others up was not the scenario. Pairs whose measurements differ by no
+/// more than `measured_apart` are only counted. Throws UsageError for a key that no case sets.
+PairReport compare_pairs(const std::vector<Rival>& rivals, const std::vector<std::string>& keys);
 
 }  // namespace foretrain

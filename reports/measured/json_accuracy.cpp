@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/measured/accuracy.hpp"
-#include "validate/learn/choices.hpp"
+#include "validate/learn/learn.hpp"
 
 namespace foretrain {
 

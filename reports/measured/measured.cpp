@@ -49,6 +49,19 @@ void scale(TasksResult& tasks, double factor) {
   for (auto& [id, finish] : tasks.finish) finish *= factor;
 }
 
+/// Whether the interval covers a time or a rate; it does not concern memory.
+std::optional<bool> covered(const Result& result, const Comparison& c) {
+  if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) return std::nullopt;
+  if (!(result.uncertainty_high > result.uncertainty_low)) return std::nullopt;
+  if (c.quantity == name(MeasuredQuantity::time_to_train)) {
+    if (!result.train()->bill) return std::nullopt;
+    const TrainResult::Bill& bill = *result.train()->bill;
+    return c.measured >= bill.shortest.value() && c.measured <= bill.longest.value();
+  }
+  const Seconds measured = result.time() * (is_rate(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
+  return measured >= result.uncertainty_low && measured <= result.uncertainty_high;
+}
+
 }  // namespace
 
 bool is_rate(const std::string& quantity) {
@@ -84,23 +97,6 @@ std::optional<double> predicted_value(const Result& result, MeasuredQuantity qua
   }
   return std::nullopt;
 }
-
-namespace {
-
-/// Whether the interval covers a time or a rate; it does not concern memory.
-std::optional<bool> covered(const Result& result, const Comparison& c) {
-  if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) return std::nullopt;
-  if (!(result.uncertainty_high > result.uncertainty_low)) return std::nullopt;
-  if (c.quantity == name(MeasuredQuantity::time_to_train)) {
-    if (!result.train()->bill) return std::nullopt;
-    const TrainResult::Bill& bill = *result.train()->bill;
-    return c.measured >= bill.shortest.value() && c.measured <= bill.longest.value();
-  }
-  const Seconds measured = result.time() * (is_rate(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
-  return measured >= result.uncertainty_low && measured <= result.uncertainty_high;
-}
-
-}  // namespace
 
 std::vector<Comparison> compare(const Case& row, const Result& result) {
   if (row.measured.empty()) throw UsageError(row.where.text() + ": the case has no measured.* value to compare with");

@@ -73,6 +73,18 @@ std::string machines_text(const std::vector<MeasuredGraph>& graphs) {
   return text;
 }
 
+/// Whether the host's dispatches take what they took in the replay, which kept to their prediction of then.
+bool at_same_pace(const MeasuredGraph& measured, const replay::Graph& graph) {
+  constexpr double same = 0.01;
+  for (std::size_t i = 0; i < measured.tasks.size(); ++i) {
+    const replay::Task& task = graph.tasks.at(i);
+    if (graph.resources.at(static_cast<std::size_t>(task.resource)).kind != replay::Resource::Kind::framework) continue;
+    const double then = (measured.tasks[i].predicted_end - measured.tasks[i].predicted_start).value();
+    if (std::abs(task.end - task.start - then) > same * then) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Seconds MeasuredGraph::measured() const { return Seconds(median(steps)); }
@@ -120,22 +132,6 @@ std::vector<MeasuredGraph> read_measured_graphs(const std::string& folder) {
   for (const std::string& path : paths) graphs.push_back(read_measured_graph(path));
   return graphs;
 }
-
-namespace {
-
-/// Whether the host's dispatches take what they took in the replay, which kept to their prediction of then.
-bool at_same_pace(const MeasuredGraph& measured, const replay::Graph& graph) {
-  constexpr double same = 0.01;
-  for (std::size_t i = 0; i < measured.tasks.size(); ++i) {
-    const replay::Task& task = graph.tasks.at(i);
-    if (graph.resources.at(static_cast<std::size_t>(task.resource)).kind != replay::Resource::Kind::framework) continue;
-    const double then = (measured.tasks[i].predicted_end - measured.tasks[i].predicted_start).value();
-    if (std::abs(task.end - task.start - then) > same * then) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 void predict_again(MeasuredGraph& measured, const replay::Graph& graph) {
   if (measured.identity != replay::identity_of(graph)) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/figure/plot_timeline.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "validate/replay/graph.hpp"
 

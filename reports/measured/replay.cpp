@@ -8,7 +8,6 @@
 #include "model/base/format.hpp"
 #include "model/base/statistics.hpp"
 #include "reports/print/table.hpp"
-#include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
 
@@ -68,7 +67,7 @@ std::string measured_table(std::string_view text, const std::string& file, const
   const CsvTable table = parse_csv(text, file);
   std::vector<std::string> header = texts(table.header);
   const auto column = [&](const std::string& name) {
-    const auto found = std::find(header.begin(), header.end(), name);
+    const auto found = std::ranges::find(header, name);
     const auto place = static_cast<std::size_t>(found - header.begin());
     if (found == header.end()) header.push_back(name);
     return place;
@@ -84,7 +83,7 @@ std::string measured_table(std::string_view text, const std::string& file, const
   for (const CsvRow& row : table.rows) {
     std::vector<std::string> cells = texts(row);
     cells.resize(header.size());
-    const auto run = std::find_if(runs.begin(), runs.end(), [&](const auto& r) { return r.name == cells[name]; });
+    const auto run = std::ranges::find_if(runs, [&](const auto& r) { return r.name == cells[name]; });
     if (run != runs.end()) {
       cells[run->trains ? step : time] = fmt::format("{:.6g} ms", run->median().value() * 1e3);
       cells[spread] = fmt::format("{:.3f}", run->spread());

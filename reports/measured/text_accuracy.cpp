@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 #include "reports/measured/accuracy.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
-#include "validate/learn/choices.hpp"
+#include "validate/learn/learn.hpp"
 
 namespace foretrain {
 

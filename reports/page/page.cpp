@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <initializer_list>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/words.hpp"
-#include "reports/figure/plot_breakdown.hpp"
 #include "reports/page/page_json.hpp"
 #include "reports/page/template.hpp"
 #include "reports/result/json.hpp"
@@ -108,11 +106,6 @@ std::string with_escapes(std::string text, Escapes escapes) {
   return text;
 }
 
-/// Text as the content of an HTML element.
-std::string html_text(const std::string& text) {
-  return with_escapes(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
-}
-
 /// JSON that no name in it can end: neither the element that holds it, nor a line of a script.
 std::string script_text(const PageJson& json) {
   return with_escapes(
@@ -162,7 +155,7 @@ std::string to_html(const Page& page) {
     html.replace(html.find(place), place.size(), text);
   };
   put(page_data_place, script_text(page_data(page)));
-  put(page_title_place, html_text(page.title));
+  put(page_title_place, with_escapes(page.title, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}));
   return html;
 }
 

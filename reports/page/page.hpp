@@ -10,7 +10,7 @@
 #include "model/base/csv.hpp"
 #include "reports/explain/explanation.hpp"
 #include "reports/explain/link_use.hpp"
-#include "reports/figure/plot_scaling.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "reports/studies/memory_report.hpp"
 #include "reports/studies/plan_report.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "model/base/words.hpp"
-#include "reports/figure/plot_breakdown.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/page/page_json.hpp"
 #include "reports/result/json.hpp"
 

@@ -1,11 +1,10 @@
 // The page's part on one scenario.
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
-#include "reports/figure/plot_timeline.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/page/page_json.hpp"
 #include "reports/print/number.hpp"
 

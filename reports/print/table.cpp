@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
 
 namespace foretrain {
 
@@ -72,7 +71,7 @@ std::string signed_percent(double share) { return fmt::format("{:+.1f} %", share
 std::size_t display_width(std::string_view text) {
   // Every byte but the continuation bytes 10xxxxxx starts a character.
   return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 int page_width() { return page_columns; }

@@ -114,14 +114,11 @@ class TreeText {
     while (!left.empty()) {
       const Wires wires = left.front().wires;
       const auto rest = std::stable_partition(left.begin(), left.end(), [&](const WiringTree::Link& link) {
-        return link.wires == wires && same_kinds(link, left.front());
+        return link.wires == wires && kinds(link) == kinds(left.front());
       });
       add_links({left.begin(), rest});
       left.erase(left.begin(), rest);
     }
-  }
-  [[nodiscard]] bool same_kinds(const WiringTree::Link& a, const WiringTree::Link& b) const {
-    return kinds(a) == kinds(b);
   }
   [[nodiscard]] std::pair<VertexKind, VertexKind> kinds(const WiringTree::Link& link) const {
     return {std::min(part(link.a).kind, part(link.b).kind), std::max(part(link.a).kind, part(link.b).kind)};

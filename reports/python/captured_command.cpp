@@ -44,10 +44,6 @@ json json_of(const ScenarioError& error) {
           {"key", error.key()},         {"got", error.got()},         {"expected", error.expected()}};
 }
 
-ScenarioError scenario_error_of(const json& error) {
-  return {{error["file"], error["line"], error["column"]}, error["key"], error["got"], error["expected"]};
-}
-
 /// Runs the command here; its output, or its error with the place.
 json answer_of(const std::vector<std::string>& arguments) {
   CapturedStream output(stdout, STDOUT_FILENO), messages(stderr, STDERR_FILENO);
@@ -77,7 +73,10 @@ CommandOutput run_command(const std::vector<std::string>& arguments, const std::
   if (reply.kind == Reply::Kind::bad_input) throw UsageError(reply.text);
   if (reply.kind != Reply::Kind::answer) throw std::runtime_error(reply.text);
   const json answer = json::parse(reply.text);
-  if (answer.contains("scenario_error")) throw scenario_error_of(answer["scenario_error"]);
+  if (const auto error = answer.find("scenario_error"); error != answer.end()) {
+    throw ScenarioError({error->at("file"), error->at("line"), error->at("column")}, error->at("key"), error->at("got"),
+                        error->at("expected"));
+  }
   return {answer.value("status", 0), answer.value("output", ""), answer.value("messages", "")};
 }
 

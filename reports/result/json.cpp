@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>

@@ -26,4 +26,7 @@ nlohmann::ordered_json whole_number(double value);
 /// An object that several reports contain: a GPU's memory, with the node's where `host`.
 nlohmann::ordered_json footprint_json(const MemoryFootprint& m, bool host);
 
+/// A schema (draft 7) of one result: what all kinds of work have, and any one kind's own.
+std::string result_schema();
+
 }  // namespace foretrain

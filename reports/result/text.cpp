@@ -12,9 +12,6 @@
 #include "reports/print/names.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
-#include "reports/result/communication_report.hpp"
-#include "reports/result/goodput_report.hpp"
-#include "reports/result/settings_report.hpp"
 
 namespace foretrain {
 

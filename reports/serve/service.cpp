@@ -8,8 +8,7 @@
 
 #include "model/base/own_file.hpp"
 #include "model/base/text.hpp"
-#include "model/base/utf8.hpp"
-#include "reports/result/result_schema.hpp"
+#include "reports/result/json.hpp"
 
 namespace foretrain {
 

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.hpp"
 #include "reports/print/table.hpp"
-#include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
+#include "reports/result/text.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 #include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
-#include "model/memory/shortage.hpp"
+#include "model/memory/memory.hpp"
 
 namespace foretrain {
 

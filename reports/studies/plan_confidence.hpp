@@ -47,7 +47,7 @@ SearchOdds odds_of(const std::vector<UncertainPlan>& plans, double own_spread);
 
 /// ln(step ÷ predicted) of each plan in each of so many draws, by plan and then draw. As odds_of() draws them, but for
 /// what a step takes longer where memory, off by `memory_spread` in all, shared by parts as steps' errors are, does not
-/// do (shortage.hpp).
+/// do (memory.hpp).
 std::vector<std::vector<double>> drawn_logs(const std::vector<UncertainPlan>& plans, double own_spread,
                                             double memory_spread, int draws);
 

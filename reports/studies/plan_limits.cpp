@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <optional>
 
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"

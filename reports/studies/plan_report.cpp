@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <tuple>
 
 #include "model/base/format.hpp"
 #include "model/base/hash.hpp"

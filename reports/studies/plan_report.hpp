@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "model/memory/shortage.hpp"
+#include "model/memory/memory.hpp"
 #include "model/planning/least_machines.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/result.hpp"

@@ -12,9 +12,7 @@
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/csv.hpp"
-#include "reports/result/goodput_report.hpp"
 #include "reports/result/json.hpp"
-#include "reports/result/settings_report.hpp"
 #include "reports/result/text.hpp"
 #include "reports/studies/plan_report.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 
 #include "model/base/format.hpp"
 #include "reports/studies/memory_report.hpp"

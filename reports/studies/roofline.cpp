@@ -59,7 +59,7 @@ std::vector<Roof> roofs_of(const Gpu& gpu) {
     const auto precision = static_cast<Precision>(p);
     if (gpu.arithmetic_precision(precision) != precision) continue;
     const FlopsPerSecond rate = gpu.matrix_rate(precision);
-    const auto same = std::find_if(roofs.begin(), roofs.end(), [&](const Roof& roof) { return roof.rate == rate; });
+    const auto same = std::ranges::find_if(roofs, [&](const Roof& roof) { return roof.rate == rate; });
     if (same == roofs.end()) {
       roofs.push_back({std::string(name(precision)), rate});
     } else {
@@ -88,8 +88,7 @@ RooflineFigure roofline_figure(const std::vector<Scenario>& scenarios) {
   RooflineFigure figure;
   for (const Scenario& scenario : scenarios) {
     const Gpu& gpu = scenario.cluster.node.gpu;
-    auto panel = std::find_if(figure.panels.begin(), figure.panels.end(),
-                              [&](const RooflinePanel& p) { return p.gpu == gpu.name; });
+    auto panel = std::ranges::find_if(figure.panels, [&](const RooflinePanel& p) { return p.gpu == gpu.name; });
     if (panel == figure.panels.end()) panel = figure.panels.insert(figure.panels.end(), panel_of(gpu));
     const std::vector<RooflinePoint> points = points_of(scenario);
     panel->points.insert(panel->points.end(), points.begin(), points.end());

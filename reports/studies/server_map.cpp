@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
@@ -186,7 +184,7 @@ MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& wanted)
     if (!is_server(row)) place(figure.algorithms, row.algorithm);
   }
   if (!servers) throw UsageError("plot map: no row has the algorithm parameter_server; sweep it too");
-  if (std::find(figure.algorithms.begin(), figure.algorithms.end(), "ring") == figure.algorithms.end()) {
+  if (std::ranges::find(figure.algorithms, "ring") == figure.algorithms.end()) {
     throw UsageError("plot map: no row has the algorithm ring, which the servers are compared with; sweep it too");
   }
   figure.x = axis_of(keys.x, xs);

@@ -1,5 +1,4 @@
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"

@@ -163,7 +163,7 @@ TEST_CASE("JSON lines hold numbers as numbers, and nothing as null") {
   const std::string text = text_of(folder.file("out.jsonl"));
   CHECK_THAT(text, Catch::StartsWith(R"({"case":"a","plan.size":8,"predicted.step_time_s":3.0,)"));
   check_has(text, {R"("plan.size":"16 MB")", R"("predicted.fits":false)", R"("predicted.mfu":null)"});
-  CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+  CHECK(std::ranges::count(text, '\n') == 2);
 }
 
 TEST_CASE("The best rows are those that fit, the fastest first, and reasons are told once") {

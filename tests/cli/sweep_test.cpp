@@ -39,6 +39,45 @@ CsvTable swept(const std::string& output, const std::vector<std::string>& more =
   return table_in(output);
 }
 
+/// The training as it is before and after each change.
+std::string table_of_changes(const std::string& base, bool backwards) {
+  std::vector<std::string> columns;
+  for (const auto& [key, value] : changes) {
+    if (std::ranges::find(columns, key) == columns.end()) columns.push_back(key);
+  }
+  std::vector<std::string> header = {"case", "base"};
+  header.insert(header.end(), columns.begin(), columns.end());
+  std::vector<std::string> lines;
+  for (const auto& [key, value] : changes) {
+    for (const bool changed : {false, true}) {
+      std::vector<std::string> cells = {changed ? key + " = " + value : "before " + key + " = " + value, base};
+      for (const std::string& column : columns) cells.push_back(changed && column == key ? value : "");
+      lines.push_back(csv_line(cells));
+    }
+  }
+  if (backwards) std::reverse(lines.begin(), lines.end());
+  std::string text = csv_line(header) + "\n";
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+/// Case and step time of each row, by case; `more`: which rows, and by how many workers.
+std::map<std::string, std::string> steps_of(const std::string& table, const std::string& output,
+                                            const std::vector<std::string>& more) {
+  output_of(with({"sweep", "--cases", table, "-o", output}, more));
+  if (more.back().find('/') != std::string::npos) {  // a shard, the only one that there is
+    output_of({"sweep", "merge", output, "--incomplete"});
+  }
+  std::map<std::string, std::string> lines;
+  const CsvTable predicted = table_in(output);
+  for (const CsvRow& row : predicted.rows) {
+    std::vector<std::string> cells;
+    for (const CsvCell& cell : row) cells.push_back(cell.text);
+    lines[row.front().text] = csv_line(cells);
+  }
+  return lines;
+}
+
 }  // namespace
 
 TEST_CASE("A sweep has one row per combination, the last key changing fastest, whatever the number of workers") {
@@ -184,49 +223,6 @@ TEST_CASE("A sweep without values, without a table, or to nowhere is refused, an
   CHECK_FALSE(std::filesystem::exists(output));
   CHECK_FALSE(std::filesystem::exists(output + ".partial"));
 }
-
-namespace {
-
-/// The training as it is before and after each change.
-std::string table_of_changes(const std::string& base, bool backwards) {
-  std::vector<std::string> columns;
-  for (const auto& [key, value] : changes) {
-    if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);
-  }
-  std::vector<std::string> header = {"case", "base"};
-  header.insert(header.end(), columns.begin(), columns.end());
-  std::vector<std::string> lines;
-  for (const auto& [key, value] : changes) {
-    for (const bool changed : {false, true}) {
-      std::vector<std::string> cells = {changed ? key + " = " + value : "before " + key + " = " + value, base};
-      for (const std::string& column : columns) cells.push_back(changed && column == key ? value : "");
-      lines.push_back(csv_line(cells));
-    }
-  }
-  if (backwards) std::reverse(lines.begin(), lines.end());
-  std::string text = csv_line(header) + "\n";
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
-
-/// Case and step time of each row, by case; `more`: which rows, and by how many workers.
-std::map<std::string, std::string> steps_of(const std::string& table, const std::string& output,
-                                            const std::vector<std::string>& more) {
-  output_of(with({"sweep", "--cases", table, "-o", output}, more));
-  if (more.back().find('/') != std::string::npos) {  // a shard, the only one that there is
-    output_of({"sweep", "merge", output, "--incomplete"});
-  }
-  std::map<std::string, std::string> lines;
-  const CsvTable predicted = table_in(output);
-  for (const CsvRow& row : predicted.rows) {
-    std::vector<std::string> cells;
-    for (const CsvCell& cell : row) cells.push_back(cell.text);
-    lines[row.front().text] = csv_line(cells);
-  }
-  return lines;
-}
-
-}  // namespace
 
 TEST_CASE("What a worker remembers from one row to the next changes no digit") {
   // Every row is predicted by a process of its own (a shard of one row), and by one process that has predicted others

@@ -1,5 +1,3 @@
-#include "reports/cli/sync_choice.hpp"
-
 #include "model/base/csv.hpp"
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"

@@ -106,7 +106,7 @@ TEST_CASE("What a worker leaves behind when it dies is done by another") {
         CHECK((reply.kind == Reply::Kind::answer) == (i != 3));
         if (i != 3) CHECK(reply.text == std::to_string(i));
       });
-  CHECK(std::count(replies.begin(), replies.end(), 1) == 200);
+  CHECK(std::ranges::count(replies, 1) == 200);
 }
 
 }  // namespace foretrain::test

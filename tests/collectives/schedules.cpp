@@ -131,7 +131,7 @@ TEST_CASE("in the double tree no rank is an inner node of both trees") {
     }
     INFO(ranks << " ranks");
     // With an odd number one rank has to serve twice: the shifted tree's root is the only exception.
-    CHECK(std::count(inner.begin(), inner.end(), 3) <= ranks % 2);
+    CHECK(std::ranges::count(inner, 3) <= ranks % 2);
   }
 }
 

@@ -8,8 +8,7 @@ using namespace foretrain;
 namespace {
 
 Storage catalogue(const std::string& name) {
-  const YamlNode node = yaml_scalar(name, {"test.yaml", 1, 1});
-  return read_storage(Field(node, "storage"));
+  return read_storage(Field(yaml_scalar(name, {"test.yaml", 1, 1}), "storage"));
 }
 
 DiskPattern random_reads(double depth, Bytes block = Bytes(4096.0)) {

@@ -3,7 +3,6 @@
 
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "model/base/text.hpp"
 #include "model/scenario/load/load.hpp"

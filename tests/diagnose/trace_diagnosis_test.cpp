@@ -1,7 +1,6 @@
 // Traces beside their prediction: this project's own measured steps, and a few events whose sums are known.
 #include "reports/diagnose/trace_diagnosis.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cstdlib>

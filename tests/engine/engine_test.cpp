@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <simgrid/s4u.hpp>
-#include <stdexcept>
-#include <string_view>
 
 #include "model/base/process.hpp"
 #include "sim/link_sharing.hpp"

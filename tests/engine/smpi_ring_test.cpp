@@ -9,13 +9,7 @@
 
 #if __has_include(<smpi/smpi.h>) && SIMGRID_VERSION < 40000
 
-#include <fmt/format.h>
 #include <smpi/smpi.h>
-
-#include <array>
-#include <numeric>
-#include <span>
-#include <vector>
 
 #include "model/base/process.hpp"
 #include "sim/simulate.hpp"

@@ -1,14 +1,10 @@
 // From a scenario to the graph that GPUs run: what is priced is what is run.
 #include "validate/export/export.hpp"
 
-#include <algorithm>
-#include <map>
-
 #include "model/scenario/load/load.hpp"
 #include "model/tasks/task_list.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
-#include "validate/export/operator_fields.hpp"
 #include "validate/replay/graph_text.hpp"
 #include "validate/replay/issue.hpp"
 

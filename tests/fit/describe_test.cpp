@@ -1,10 +1,6 @@
 // Descriptions of a GPU and of a node from driver output, value by value.
 #include "validate/fit/describe.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/base/number.hpp"

@@ -1,7 +1,6 @@
 // On SYNTHETIC records, each a round number.
-#include "validate/fit/direct_constants.hpp"
+#include "validate/fit/gpu_fit.hpp"
 
-#include <cmath>
 #include <cstdlib>
 
 #include "model/scenario/hardware/calibration_reader.hpp"

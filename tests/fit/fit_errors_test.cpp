@@ -1,8 +1,6 @@
 // Errors of a calibration, for pairs whose errors are round numbers.
 #include "validate/fit/fit_errors.hpp"
 
-#include <cmath>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,8 +1,5 @@
 #include "validate/fit/fit.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "model/base/error.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"

@@ -1,10 +1,6 @@
 // From folders of SYNTHETIC measurements (synthetic.hpp) to calibrations that predict.
 #include "validate/fit/gpu_fit.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-
 #include "model/cost/power.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/job/job.hpp"

@@ -1,6 +1,5 @@
 // PUBLISHED GEMMs (scenarios/cases/cases_gemm_*.csv) as if foretrain-gpu had recorded them: what a fit of one
 // GPU's products says of a quarter of them that it does not see.
-#include <fmt/format.h>
 
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"

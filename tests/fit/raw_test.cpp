@@ -1,7 +1,5 @@
 #include "validate/fit/raw.hpp"
 
-#include <fmt/format.h>
-
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"

@@ -1,5 +1,4 @@
 // Replays of steps, and notes on points, in a fit: on SYNTHETIC records, the model's own times.
-#include <fmt/format.h>
 
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/base/temporary_folder.hpp"

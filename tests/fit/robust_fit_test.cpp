@@ -1,9 +1,6 @@
 // On SYNTHETIC points: the model's own times with seeded noise (synthetic.hpp).
 #include "validate/fit/robust_fit.hpp"
 
-#include <cmath>
-#include <random>
-
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "tests/catch.hpp"

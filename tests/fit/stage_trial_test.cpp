@@ -1,8 +1,5 @@
 // A stage's fit is kept if it predicts unseen points better: on MADE-UP points of a line.
-#include "validate/fit/stage_trial.hpp"
-
-#include <cmath>
-#include <random>
+#include "validate/fit/gpu_fit.hpp"
 
 #include "model/cost/calibration.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"

@@ -1,8 +1,5 @@
 // A SYNTHETIC MACHINE: a GPU that is described, whose kernels and training steps take made-up times, by constants that
 // the test chose, with noise, and with one suite that went wrong. No machine measured any of it.
-#include <algorithm>
-#include <cmath>
-#include <map>
 
 #include "model/job/job.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"

@@ -1,11 +1,9 @@
 // Shared by all harnesses: input may be refused by the errors that it should be refused with, and by no other.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <string>
 #include <string_view>
 
 #include "model/base/error.hpp"

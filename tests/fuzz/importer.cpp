@@ -1,6 +1,6 @@
 // A file of another tool is refused, or becomes text, for every reader.
-#include "model/base/utf8.hpp"
 #include "reports/import/importer.hpp"
+#include "model/base/text.hpp"
 #include "tests/fuzz/harness.hpp"
 
 using namespace foretrain;

@@ -87,7 +87,7 @@ TEST_CASE("A dragonfly routes local, global, local, over the same cable both way
       }
       const std::string between = "group" + std::to_string(group) + ">group" + std::to_string(other) + ".";
       const auto global =
-          std::find_if(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(between); });
+          std::ranges::find_if(names, [&](const std::string& name) { return name.starts_with(between); });
       REQUIRE(global != names.end());
       REQUIRE(global - names.begin() <= 1);
       REQUIRE(names.end() - global <= 2);
@@ -96,7 +96,7 @@ TEST_CASE("A dragonfly routes local, global, local, over the same cable both way
       const Names back = in_fabric(fly, to * 8, from * 8);
       const std::string lane = global->substr(between.size());
       const std::string same_cable = "group" + std::to_string(other) + ">group" + std::to_string(group) + "." + lane;
-      REQUIRE(std::find(back.begin(), back.end(), same_cable) != back.end());
+      REQUIRE(std::ranges::find(back, same_cable) != back.end());
     }
   }
   // Six global ports of a group, two to each of three others: those to group 2, the second of group 0's peers, are the

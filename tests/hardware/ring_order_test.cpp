@@ -69,8 +69,7 @@ TEST_CASE("A PCIe ring crosses the socket boundary once each way, however the GP
   const std::vector<int> ring = topology.widest_ring(first_ranks(4));
   CHECK(ring == std::vector<int>{0, 2, 1, 3});
   const std::vector<LinkId> links = links_of(topology, ring);
-  CHECK(std::count_if(links.begin(), links.end(),
-                      [&](LinkId link) { return topology.link_kind(link) == LinkKind::socket; }) == 2);
+  CHECK(std::ranges::count_if(links, [&](LinkId link) { return topology.link_kind(link) == LinkKind::socket; }) == 2);
 }
 
 TEST_CASE("Rings of a later node use that node's links") {

@@ -14,7 +14,7 @@ inline void require_sound_route(const Topology& topology, const Route& route, co
   for (const LinkId link : links) {
     REQUIRE(link >= 0);
     REQUIRE(link < topology.links());
-    const auto times = static_cast<double>(std::count(links.begin(), links.end(), link));
+    const auto times = static_cast<double>(std::ranges::count(links, link));
     narrowest = std::min(narrowest, topology.link_bandwidth(link) / times);
   }
   REQUIRE(route.bandwidth == narrowest);

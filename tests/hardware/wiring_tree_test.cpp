@@ -8,10 +8,7 @@ namespace foretrain::test {
 
 namespace {
 
-Node node_of(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"", 0, 0});
-  return read_node(Field(written, ""));
-}
+Node node_of(const std::string& name) { return read_node(Field(yaml_scalar(name, {"", 0, 0}), "")); }
 
 std::vector<std::string> names(const WiringTree& tree, const std::vector<int>& parts) {
   std::vector<std::string> all;
@@ -54,7 +51,7 @@ TEST_CASE("Each part of a machine of the catalogue stands in its tree once, or j
     }
     std::size_t free = 0;  // NVSwitches, and switches between sockets
     for (std::size_t i = 0; i < tree.parts.size(); ++i) {
-      const bool root = std::find(tree.roots.begin(), tree.roots.end(), static_cast<int>(i)) != tree.roots.end();
+      const bool root = std::ranges::find(tree.roots, static_cast<int>(i)) != tree.roots.end();
       if (tree.parts[i].parent < 0 && !root) ++free;
     }
     CHECK(reached + tree.roots.size() + free == tree.parts.size());

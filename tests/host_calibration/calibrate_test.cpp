@@ -1,11 +1,6 @@
 // The benchmarks of a machine: their table, their statistics, and the file that keeps them.
 #include "validate/host_calibration/calibrate.hpp"
 
-#include <algorithm>
-#include <fstream>
-#include <set>
-#include <string>
-
 #include "model/base/error.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
@@ -19,7 +14,7 @@ TEST_CASE("Every benchmark has a name of its own, a part that runs, and time to 
     INFO(benchmark.name);
     CHECK(names.insert(benchmark.name).second);
     CHECK(find_benchmark(benchmark.name) == &benchmark);
-    CHECK(std::find(calibration_parts.begin(), calibration_parts.end(), benchmark.part) != calibration_parts.end());
+    CHECK(std::ranges::find(calibration_parts, benchmark.part) != calibration_parts.end());
     CHECK(benchmark.measure != nullptr);
     total += benchmark.budget.value();
     quick += benchmark.quick_budget.value();

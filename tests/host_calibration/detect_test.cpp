@@ -2,12 +2,10 @@
 #include "validate/host_calibration/detect.hpp"
 
 #include <cstdlib>
-#include <string>
 
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
-#include "validate/host_calibration/detect_figures.hpp"
 #include "validate/host_calibration/memory_kernels.hpp"
 #include "validate/host_calibration/memory_walk.hpp"
 #include "validate/host_calibration/processors.hpp"

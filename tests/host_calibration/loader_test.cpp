@@ -2,7 +2,6 @@
 #include <sys/wait.h>
 
 #include <cerrno>
-#include <vector>
 
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"

@@ -1,8 +1,5 @@
 // Which walks determine which level, on a machine whose caches are described as small: none of these takes long, and no
 // test depends on how long.
-#include <map>
-#include <set>
-#include <string>
 
 #include "tests/catch.hpp"
 #include "validate/host_calibration/calibrate.hpp"

@@ -1,6 +1,5 @@
 // Real processes between real namespaces: as root only, skipped elsewhere. Sums are checked exactly; times only where
 // no busy machine can turn them round.
-#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

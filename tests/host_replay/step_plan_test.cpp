@@ -1,12 +1,7 @@
 // Training steps as what processes on hosts do; and, as root, done.
-#include "validate/host_replay/step_plan.hpp"
+#include "validate/host_replay/replay_plan.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
-#include <map>
-#include <numeric>
 
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"

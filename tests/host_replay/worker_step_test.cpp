@@ -1,6 +1,5 @@
 // A process's tasks of a step, in the order that they wait for each other, and the moments of all processes.
 #include <atomic>
-#include <stdexcept>
 #include <thread>
 
 #include "tests/catch.hpp"

@@ -1,10 +1,7 @@
 // A step as execution traces, decoded by the published schema.
 #include "reports/export/chakra_export.hpp"
 
-#include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "model/scenario/load/load.hpp"
 #include "reports/import/chakra_trace.hpp"
@@ -126,7 +123,7 @@ void check_for_astra_sim(const Traces& traces) {
       CHECK(std::stoull(text("comm_size")) > 0);
       if (node.type == Type::comm_coll) {
         const nlohmann::json& group = traces.groups.at(text("pg_name"));
-        CHECK(std::count(group.begin(), group.end(), nlohmann::json(rank)) == 1);
+        CHECK(std::ranges::count(group, nlohmann::json(rank)) == 1);
         CHECK(std::set<std::string>{"0", "2", "5", "6", "7"}.contains(text("comm_type")));  // those that it has
         ++ranks_at[{text("pg_name"), id}];
         continue;
@@ -180,7 +177,7 @@ TEST_CASE("collectives of a trace have the bytes and the groups of the plan") {
   CHECK(gathers > 0);
   CHECK(scatters > 0);
   const auto has_group = [&](const char* ranks) {
-    return std::count(all.groups.begin(), all.groups.end(), nlohmann::json::parse(ranks)) == 1;
+    return std::ranges::count(all.groups, nlohmann::json::parse(ranks)) == 1;
   };
   CHECK(has_group("[0, 2]"));  // gradients of the first stage, of one half of each matrix
   CHECK(has_group("[6, 7]"));  // tensor ranks of the second

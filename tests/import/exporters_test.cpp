@@ -1,8 +1,6 @@
 // Files of trainers that are imported again as what they were written from.
 #include "reports/export/exporter.hpp"
 
-#include <fmt/format.h>
-
 #include "model/job/job.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"

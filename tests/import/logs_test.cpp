@@ -1,5 +1,4 @@
 // Training logs beyond rows/logs.txt: bytes that are no text, tables, several logs, broken heads.
-#include <fmt/format.h>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"

@@ -17,10 +17,7 @@ Node as_built(Node node) {
 
 Node read_text(const std::string& text) { return as_built(read_node(Field(parse_yaml(text, "own.yaml"), ""))); }
 
-Node of_catalogue(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"", 0, 0});
-  return as_built(read_node(Field(written, "")));
-}
+Node of_catalogue(const std::string& name) { return as_built(read_node(Field(yaml_scalar(name, {"", 0, 0}), ""))); }
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // Scripts of shells: which options they give, with which values, and where these stand.
-#include "reports/import/shell_arguments.hpp"
+#include "reports/import/settings.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,7 +1,9 @@
-// Each stated key has an effect, is refused, or is reported as ignored.
+// Each stated key has an effect, is refused, or is reported as ignored. Cold caches of a processor after a wait.
+#include "model/base/error.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
+#include "tests/complaint.hpp"
 
 using namespace foretrain;
 
@@ -158,6 +160,22 @@ bool says(const Result& result, const std::string& key) {
                              [&](const std::string& warning) { return warning.starts_with(key + " changes nothing"); });
 }
 
+std::string complaint(const std::string& workload, const std::string& plan) {
+  const std::string text = "cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: " + workload + "\n" + plan;
+  return test::complaint_of([&] { make_job(load_scenario_text(text, "s.yaml"), Fidelity::estimate); });
+}
+
+/// Seconds by which a step of four hosts divided this way computes longer for a millisecond more after each wait.
+double longer(const std::string& way) {
+  const auto computed = [&](const char* after_wait) {
+    const Scenario scenario = load_scenario(
+        "parallel-hosts",
+        {fmt::format("cluster.node.gpu.processor.after_wait={}", after_wait), "cluster.nodes=4", "plan.tensor=1", way});
+    return estimate(scenario).train()->breakdown.compute.value();
+  };
+  return computed("2 ms") - computed("1 ms");
+}
+
 }  // namespace
 
 TEST_CASE("no key of a plan, a training or a network is passed over in silence, and none is called idle that is not") {
@@ -176,4 +194,27 @@ TEST_CASE("no key of a plan, a training or a network is passed over in silence, 
       CHECK(heeded);
     }
   }
+}
+
+TEST_CASE("What cannot be carried out is told at the key that asked for it") {
+  const std::string network = "{ train: { model: resnet-50, global_batch: 64 } }";
+  CHECK_THAT(complaint(network, "plan: { tensor: 2 }\n"),
+             Catch::StartsWith("s.yaml:3:") && Catch::Contains("plan.tensor: 2 for a network that is no transformer"));
+  // A DGX A100's switches add nothing up; the reader knows nothing of schedules, the schedule nothing of keys.
+  CHECK_THAT(complaint("{ collective: { operation: all_reduce, size: 1 GB, algorithm: in_network } }", ""),
+             Catch::StartsWith("s.yaml:2:") && Catch::Contains("workload.collective.algorithm: in_network"));
+  CHECK(complaint(network, "plan: { data: 16 }\n") == "accepted");
+}
+
+TEST_CASE("a core that has waited for tensor ranks computes longer after each collective") {
+  // Two of each layer's passes, one of the embedding, four of the head and its loss.
+  CHECK(longer("plan.tensor=4") == Approx((8 * 4 + 1 + 4) * 1e-3));
+  // Gradients are added up beside the backward pass, which does not wait for them.
+  CHECK(longer("plan.data=4") == 0.0);
+}
+
+TEST_CASE("a core that passes keys and values round a ring waits once for each that it receives") {
+  // Three rounds a layer (two of them backward) of three messages, beside which the core computes more slowly.
+  CHECK(longer("plan.context=4") >= 8 * 3 * 3 * 1e-3);
+  CHECK(longer("plan.context=4") < 1.3 * 8 * 3 * 3 * 1e-3);
 }

@@ -1,12 +1,6 @@
 // Stacks made up here: their "measured" steps are the model's own under a setting that the learner must find again.
 #include "validate/learn/learn.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <tuple>
-
 #include "model/base/error.hpp"
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/load/load.hpp"
@@ -14,8 +8,6 @@
 #include "sim/simulate.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
-#include "validate/learn/choices.hpp"
-#include "validate/learn/likely.hpp"
 #include "validate/learn/stack_file.hpp"
 
 namespace foretrain::test {

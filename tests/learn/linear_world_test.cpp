@@ -1,10 +1,7 @@
 // Learning in worlds whose answers are known without a prediction: choices between runs, and runs that one
 // setting moves in straight lines.
-#include <algorithm>
-#include <cmath>
 
 #include "tests/catch.hpp"
-#include "validate/learn/choices.hpp"
 #include "validate/learn/learn.hpp"
 
 using namespace foretrain;

@@ -1,15 +1,12 @@
 // A stack that was made up here, as its file, its table and its JSON say it.
 #include "validate/learn/stack_file.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/scenario/keys/keys.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 #include "tests/catch.hpp"
-#include "validate/learn/likely.hpp"
 
 using namespace foretrain;
 

@@ -1,8 +1,7 @@
 // The input pipeline as tasks against its closed form, and what workers, prefetching and copies change.
-#include <random>
 
-#include "model/base/error.hpp"
 #include "model/loading/loader_graph.hpp"
+#include "model/base/error.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

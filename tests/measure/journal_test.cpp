@@ -2,7 +2,6 @@
 
 #include <fstream>
 #include <sstream>
-#include <string>
 #include <system_error>
 
 #include "tests/base/temporary_folder.hpp"

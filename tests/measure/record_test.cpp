@@ -1,7 +1,5 @@
 #include "validate/measure/record.hpp"
 
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"

@@ -1,8 +1,5 @@
 #include "validate/measure/sampling.hpp"
 
-#include <cmath>
-#include <vector>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -106,9 +106,8 @@ TEST_CASE("torchtitan's peaks with FSDP are met within 8 %") {
     const auto& training = std::get<TrainWorkload>(scenario.workload);
     const Model model = build_model(training.model, build_options(training, scenario.plan));
     const MemoryFootprint footprint = memory_footprint(scenario, training, model);
-    const auto measured = std::find_if(row.measured.begin(), row.measured.end(), [](const Measurement& m) {
-      return m.quantity == MeasuredQuantity::memory_per_gpu;
-    });
+    const auto measured = std::ranges::find_if(
+        row.measured, [](const Measurement& m) { return m.quantity == MeasuredQuantity::memory_per_gpu; });
     REQUIRE(measured != row.measured.end());
     CHECK(footprint.total().value() == Approx(measured->value).epsilon(0.08));
   }

@@ -1,5 +1,5 @@
 // R8: what fits, what does not, and what would.
-#include "model/memory/memory_remedies.hpp"
+#include "model/memory/memory.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"
@@ -132,8 +132,7 @@ TEST_CASE("remedies name what fits, with numbers") {
   const Training training("fit-memory-7b");
   const std::vector<std::string> remedies = remedies_for_memory(training.scenario, training.train);
   const auto named = [&](const std::string& what) {
-    return std::any_of(remedies.begin(), remedies.end(),
-                       [&](const std::string& r) { return r.find(what) != std::string::npos; });
+    return std::ranges::any_of(remedies, [&](const std::string& r) { return r.find(what) != std::string::npos; });
   };
   CHECK(named("lora: { rank: 16 }"));
   CHECK(named("offload: optimizer"));

@@ -17,6 +17,18 @@ MemoryFootprint footprint(const std::vector<std::string>& overrides) {
   return Training("gpt3-175b-1024-a100", overrides).footprint();
 }
 
+/// Peak activations of a GPU of eight stages without tensor parallelism, 24 micro-batches, nothing recomputed.
+Bytes activations_of(const std::vector<std::string>& overrides) {
+  std::vector<std::string> all = {"plan.tensor=1",
+                                  "plan.sequence_parallel=false",
+                                  "plan.data=128",
+                                  "workload.train.global_batch=3072",
+                                  "workload.train.recompute=none",
+                                  "workload.train.attention=flash"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return footprint(all).activations;
+}
+
 }  // namespace
 
 TEST_CASE("what a trainer logs on the first rank is less than what the GPU with the highest peak holds") {
@@ -92,22 +104,6 @@ TEST_CASE("casts of a step's only pass are gone when its gradients are there, un
   CHECK(bytes({"plan.zero=1"}) == 4 + 4 + 8);  // there is nobody to divide states with
   CHECK(bytes({"workload.train.precision=fp32"}) == 4 + 4 + 8);
 }
-
-namespace {
-
-/// Peak activations of a GPU of eight stages without tensor parallelism, 24 micro-batches, nothing recomputed.
-Bytes activations_of(const std::vector<std::string>& overrides) {
-  std::vector<std::string> all = {"plan.tensor=1",
-                                  "plan.sequence_parallel=false",
-                                  "plan.data=128",
-                                  "workload.train.global_batch=3072",
-                                  "workload.train.recompute=none",
-                                  "workload.train.attention=flash"};
-  all.insert(all.end(), overrides.begin(), overrides.end());
-  return footprint(all).activations;
-}
-
-}  // namespace
 
 TEST_CASE("activations follow the schedule: GPipe keeps all micro-batches, ZB-H1 as many as 1F1B") {
   // 8 of 24 micro-batches are in flight on 1F1B's first stage.

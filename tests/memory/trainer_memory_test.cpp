@@ -1,6 +1,6 @@
 // Memory of a framework's code beside its operators, and the cost of plans that may be short of memory.
-#include "model/memory/pending_stream_buffers.hpp"
-#include "model/memory/shortage.hpp"
+#include "model/memory/allocator.hpp"
+#include "model/memory/memory.hpp"
 #include "tests/catch.hpp"
 #include "tests/memory/footprint.hpp"
 

@@ -1,12 +1,10 @@
 #include "reports/page/page.hpp"
 
-#include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
-#include "reports/figure/plot_breakdown.hpp"
+#include "reports/figure/plot.hpp"
 #include "reports/page/page_json.hpp"
 #include "reports/result/json.hpp"
 #include "sim/simulate.hpp"

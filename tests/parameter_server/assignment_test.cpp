@@ -1,4 +1,4 @@
-#include "model/parameter_server/assignment.hpp"
+#include "model/parameter_server/store.hpp"
 
 #include "tests/catch.hpp"
 

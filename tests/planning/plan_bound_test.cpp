@@ -1,10 +1,5 @@
 #include "model/planning/plan_bound.hpp"
 
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "model/scenario/load/load.hpp"
 #include "model/training/pricing/build_step.hpp"
 #include "model/training/pricing/pass_steps.hpp"

@@ -1,6 +1,6 @@
 // Resolved values of `predict --json` are valid scenarios with the same result.
 #include "model/base/text.hpp"
-#include "model/planning/auto_plan.hpp"
+#include "model/planning/plan_search.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"

@@ -1,6 +1,4 @@
-
 #include "model/job/job.hpp"
-#include "model/planning/auto_plan.hpp"
 #include "model/planning/plan_search.hpp"
 #include "tests/catch.hpp"
 

@@ -1,6 +1,5 @@
 #include "tests/property/properties.hpp"
 
-#include <cmath>
 #include <map>
 #include <memory>
 #include <set>

@@ -1,9 +1,7 @@
 // Properties of all scenarios: one function a property.
 #pragma once
 
-#include <functional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // A scenario as single settings, of which each can be left out: what random scenarios are made of, and shrink by.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>

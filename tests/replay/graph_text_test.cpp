@@ -1,8 +1,6 @@
 // The file between the two programs: it comes back as it was, and what is wrong with it is said with its line.
 #include "validate/replay/graph_text.hpp"
 
-#include <random>
-
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"

@@ -1,9 +1,6 @@
 // The order in which one host thread hands a graph to streams, proved on paper: no device.
 #include "validate/replay/issue.hpp"
 
-#include <algorithm>
-#include <random>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -186,8 +183,8 @@ TEST_CASE("events are there where streams meet, and nowhere else", "[replay]") {
   graph.tasks = {{0, 0, {}}, {0, 0, {0}}, {0, 1, {0}}, {0, 1, {1}}, {0, 1, {0, 1}}};
   const IssuePlan plan = plan_issue(graph);
   CHECK(plan.events == 2);
-  CHECK(std::count_if(plan.operations.begin(), plan.operations.end(),
-                      [](const Operation& o) { return o.kind == Operation::Kind::stream_waits; }) == 2);
+  CHECK(std::ranges::count_if(plan.operations,
+                              [](const Operation& o) { return o.kind == Operation::Kind::stream_waits; }) == 2);
 }
 
 TEST_CASE("kernels that a dispatch hands over as one graph are launched at once", "[replay]") {

@@ -93,6 +93,22 @@ double sum_of(const std::vector<PathPart>& parts) {
   return sum;
 }
 
+const char* const tensor_over_nodes = R"(
+cluster: { node: dgx-a100-80gb, nodes: 4 }
+workload:
+  train:
+    model: { family: gpt, layers: 8, hidden: 8192, heads: 64, vocabulary: 32768, sequence: 2048 }
+    global_batch: 32
+    micro_batch: 1
+    precision: bf16
+    optimizer: adamw
+plan: { tensor: 8, sequence_parallel: true, sync: { overlap: true } }
+)";
+
+Result over_nodes(const std::vector<std::string>& changes = {}) {
+  return predict(load_scenario_text(tensor_over_nodes, "tensor.yaml", changes), Fidelity::estimate, Detail::timeline);
+}
+
 }  // namespace
 
 TEST_CASE("predict, explain, JSON and the timeline attribute a step's time alike, for random plans") {
@@ -152,26 +168,6 @@ TEST_CASE("predict, explain, JSON and the timeline attribute a step's time alike
   CHECK(hidden >= 3);
   CHECK(merged >= 10);
 }
-
-namespace {
-
-const char* const tensor_over_nodes = R"(
-cluster: { node: dgx-a100-80gb, nodes: 4 }
-workload:
-  train:
-    model: { family: gpt, layers: 8, hidden: 8192, heads: 64, vocabulary: 32768, sequence: 2048 }
-    global_batch: 32
-    micro_batch: 1
-    precision: bf16
-    optimizer: adamw
-plan: { tensor: 8, sequence_parallel: true, sync: { overlap: true } }
-)";
-
-Result over_nodes(const std::vector<std::string>& changes = {}) {
-  return predict(load_scenario_text(tensor_over_nodes, "tensor.yaml", changes), Fidelity::estimate, Detail::timeline);
-}
-
-}  // namespace
 
 TEST_CASE("a timeline draws collectives inside layers in every micro-batch, as long in each") {
   // Eight micro-batches. Gradients are synchronised beside the last one alone, where collectives inside layers may meet

@@ -1,9 +1,5 @@
 #include "reports/figure/axis.hpp"
 
-#include <fmt/format.h>
-
-#include <limits>
-
 #include "tests/catch.hpp"
 
 namespace foretrain::test {

@@ -1,6 +1,5 @@
 // Every cell of a training step in CSV and in JSON, of a result of which no two values are equal: a column that shows
 // another one's value is found.
-#include <nlohmann/json.hpp>
 
 #include "model/result.hpp"
 #include "reports/result/csv.hpp"

@@ -1,12 +1,8 @@
 // Shared by all pictures: print sizes, bands, names of series, and tables of what is drawn.
-#include <cmath>
 
-#include "model/base/error.hpp"
 #include "reports/figure/figure.hpp"
-#include "reports/figure/plot_breakdown.hpp"
-#include "reports/figure/plot_cases.hpp"
-#include "reports/figure/plot_scaling.hpp"
-#include "reports/figure/plot_sweep.hpp"
+#include "model/base/error.hpp"
+#include "reports/figure/plot.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/picture_texts.hpp"
 #include "tests/reports/sample_results.hpp"

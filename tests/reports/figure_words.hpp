@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <vector>
 
 #include "reports/figure/figure.hpp"
 

@@ -84,7 +84,7 @@ Stragglers
 )");
   uses.waits.assign(11, {"late", "idle", Seconds(0.5)});
   const std::string many = waits_in();
-  CHECK(std::count(many.begin(), many.end(), '\n') == 14);  // an empty line, a title, a head and its rule, ten rows
+  CHECK(std::ranges::count(many, '\n') == 14);  // an empty line, a title, a head and its rule, ten rows
 }
 
 TEST_CASE("Links over the time are rows of boxes, darker the more is used, that go on while the shade is the same",

@@ -1,4 +1,4 @@
-#include "reports/measured/pairs.hpp"
+#include "reports/measured/accuracy.hpp"
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/cases.hpp"

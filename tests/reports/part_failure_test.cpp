@@ -1,8 +1,6 @@
 // The cost of a failed part until it is repaired.
-#include <string>
-
 #include "model/scenario/load/load.hpp"
-#include "reports/explain/part_failure.hpp"
+#include "reports/explain/what_if.hpp"
 #include "sim/simulate.hpp"
 #include "tests/reports/sample_results.hpp"
 #include "tests/reports/whole.hpp"

@@ -1,7 +1,6 @@
 // The texts of an SVG and the room that they take, so that tests see what is cut off or covered.
 #pragma once
 
-#include <algorithm>
 #include <regex>
 #include <string>
 #include <vector>

@@ -1,15 +1,8 @@
-#include <algorithm>
-#include <cmath>
-#include <set>
-
+#include "reports/figure/plot.hpp"
 #include "model/base/error.hpp"
-#include "model/base/utf8.hpp"
+#include "model/base/text.hpp"
 #include "reports/figure/gnuplot.hpp"
 #include "reports/figure/layout.hpp"
-#include "reports/figure/plot_breakdown.hpp"
-#include "reports/figure/plot_cases.hpp"
-#include "reports/figure/plot_scaling.hpp"
-#include "reports/figure/plot_sweep.hpp"
 #include "reports/measured/accuracy.hpp"
 #include "tests/catch.hpp"
 

@@ -1,7 +1,4 @@
-#include "reports/figure/plot_topology.hpp"
-
-#include <algorithm>
-#include <cmath>
+#include "reports/figure/plot.hpp"
 
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
@@ -18,10 +15,7 @@ namespace {
 
 using namespace test_nodes;
 
-Node node_of(const std::string& name) {
-  const YamlNode written = yaml_scalar(name, {"", 0, 0});
-  return read_node(Field(written, ""));
-}
+Node node_of(const std::string& name) { return read_node(Field(yaml_scalar(name, {"", 0, 0}), "")); }
 
 std::string told(const Node& node) { return "\n" + wiring_text(node, node.network, 0); }
 

@@ -1,5 +1,5 @@
 // The accuracy that is claimed, compared with the published training runs that come with the program.
-#include "reports/measured/pairs.hpp"
+#include "reports/measured/accuracy.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/accuracy_bar.hpp"
 

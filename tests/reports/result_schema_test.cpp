@@ -1,5 +1,4 @@
 // The schema of results is told by the same fields as their JSON.
-#include "reports/result/result_schema.hpp"
 
 #include <nlohmann/json.hpp>
 

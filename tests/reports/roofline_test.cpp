@@ -1,7 +1,5 @@
 #include "reports/studies/roofline.hpp"
 
-#include <algorithm>
-
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/catch.hpp"
@@ -50,7 +48,7 @@ TEST_CASE("A step's operators are added up by name, longest first") {
   const auto& points = figure.panels.front().points;
   for (std::size_t i = 1; i < points.size(); ++i) CHECK(points[i - 1].time >= points[i].time);
   // Three layers' qkv projections: 3 · 2 · 2048 tokens · 1024 · 3072.
-  const auto qkv = std::find_if(points.begin(), points.end(), [](const auto& p) { return p.name == "qkv projection"; });
+  const auto qkv = std::ranges::find_if(points, [](const auto& p) { return p.name == "qkv projection"; });
   REQUIRE(qkv != points.end());
   CHECK(qkv->flops.value() == Approx(3.0 * 2 * 2048 * 1024 * 3072));
 }

@@ -1,7 +1,6 @@
 // The page of plans as a whole, from a report made by hand.
 #include "reports/studies/plan_report.hpp"
 
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "model/base/csv.hpp"

@@ -47,9 +47,9 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
   result.uncertainty_causes = {{"products", "", 0.996}};
   train.checkpoints->beside_write = Seconds(0.50000049);
   CHECK_THAT(head_of(result), Catch::Contains("                interval due to products\n"));
-  CHECK_THAT(to_text(result, {.verbose = true}), !Catch::Contains("during a write"));  // a millionth is rounding
+  CHECK_THAT(to_text(result, TextOptions{true}), !Catch::Contains("during a write"));  // a millionth is rounding
   train.checkpoints->beside_write = Seconds(0.5000006);
-  CHECK_THAT(to_text(result, {.verbose = true}),
+  CHECK_THAT(to_text(result, TextOptions{true}),
              Catch::Contains("steps during a write over the training NICs take 500 ms\n"));
   result.uncertainty_causes = {{"products", "", 0.995}};
   CHECK_THAT(head_of(result), Catch::Contains("due to products (100 %)"));

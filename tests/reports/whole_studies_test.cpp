@@ -1,8 +1,6 @@
 // Figures of studies and of what was measured, each checked as a whole.
 #include "reports/explain/explanation.hpp"
 
-#include <algorithm>
-
 #include "reports/measured/accuracy.hpp"
 #include "reports/studies/memory_report.hpp"
 #include "reports/studies/roofline.hpp"

@@ -3,7 +3,7 @@
 
 #include "reports/explain/comparison.hpp"
 #include "reports/explain/explanation.hpp"
-#include "reports/result/goodput_report.hpp"
+#include "reports/result/text.hpp"
 #include "reports/studies/memory_report.hpp"
 #include "tests/reports/sample_results.hpp"
 #include "tests/reports/whole.hpp"

@@ -4,7 +4,6 @@
 //         replaces lines: "5|…" the fifth, "|…" puts one more behind
 //   = …   what the message says behind its position; … stands for anything, "accepted" for a scenario that is good
 //   # …   a comment
-#include <algorithm>
 #include <filesystem>
 
 #include "model/base/files.hpp"
@@ -136,12 +135,10 @@ void read_everything() {
       "global_batch: 8, data: { text: { distribution: fixed, value: 10 } } } }\n",
       "keys.yaml");
   for (const CatalogueEntry& entry : list_hardware()) {
-    const YamlNode name = yaml_scalar(entry.file.string(), {});
-    if (entry.kind == "node") read_node(Field(name, ""));
+    if (entry.kind == "node") read_node(Field(yaml_scalar(entry.file.string(), {}), ""));
   }
   for (const CatalogueEntry& entry : list_models()) {
-    const YamlNode name = yaml_scalar(entry.file.string(), {});
-    CHECK(read_model(Field(name, "")).name == entry.name);
+    CHECK(read_model(Field(yaml_scalar(entry.file.string(), {}), "")).name == entry.name);
   }
 }
 

@@ -80,8 +80,7 @@ TEST_CASE("Letter case, hyphens and underscores make no other name, and parts of
   }
   const ScenariosAt chosen(folder.path());
   const auto found = [](const std::string& text) {
-    const YamlNode name = yaml_scalar(text, {"mine.yaml", 1, 8});
-    return catalogue_file(Catalogue::model, Field(name, "model")).stem().string();
+    return catalogue_file(Catalogue::model, Field(yaml_scalar(text, {"mine.yaml", 1, 8}), "model")).stem().string();
   };
   CHECK(found("Llama-3-70B") == "llama3-70b");
   CHECK(found("llama_3_8b") == "llama3-8b");
@@ -105,8 +104,7 @@ TEST_CASE("A session of strangers reads the catalogue alone, and does not tell w
   const SessionScope strangers(session);
   refuse_paths();
   const auto file = [](const std::string& text, const std::string& written_in) {
-    const YamlNode name = yaml_scalar(text, {written_in, 1, 8});
-    return catalogue_file(Catalogue::model, Field(name, "model"));
+    return catalogue_file(Catalogue::model, Field(yaml_scalar(text, {written_in, 1, 8}), "model"));
   };
   CHECK(file("known", "mine.yaml") == folder.path() / "scenarios/models/known.yaml");
   // A file of the catalogue may name others of its folder; a stranger may not, be they there or not.
@@ -130,8 +128,7 @@ TEST_CASE("Runs are found by topic and by their former names, and listed with th
 
 TEST_CASE("Short names stand for what the catalogue has") {
   const auto file = [](Catalogue section, const std::string& text) {
-    const YamlNode name = yaml_scalar(text, {});
-    return catalogue_file(section, Field(name, "name")).stem().string();
+    return catalogue_file(section, Field(yaml_scalar(text, {}), "name")).stem().string();
   };
   CHECK(file(Catalogue::node, "h100") == "dgx-h100");
   CHECK(file(Catalogue::node, "P5") == "p5.48xlarge");

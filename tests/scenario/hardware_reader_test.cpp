@@ -1,7 +1,5 @@
 #include "model/scenario/hardware/hardware_reader.hpp"
 
-#include <cmath>
-
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "tests/base/temporary_folder.hpp"
@@ -38,8 +36,7 @@ std::string complaint(const std::string& yaml) {
 }
 
 const Constant& constant(const std::vector<Constant>& constants, const std::string& name) {
-  const auto found =
-      std::find_if(constants.begin(), constants.end(), [&](const Constant& c) { return c.name == name; });
+  const auto found = std::ranges::find_if(constants, [&](const Constant& c) { return c.name == name; });
   REQUIRE(found != constants.end());
   return *found;
 }

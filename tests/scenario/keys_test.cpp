@@ -6,7 +6,7 @@
 #include "model/scenario/keys/member.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/yaml_reader.hpp"
-#include "reports/keys/keys_schema.hpp"
+#include "reports/keys/keys.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
 

@@ -20,6 +20,13 @@ constexpr const char* small_train =
     "cluster: { node: dgx-a100-80gb, nodes: 2 }\n"
     "workload: { train: { model: bert-base } }\n";
 
+Scenario precise(const std::string& keys, const std::vector<std::string>& overrides = {}) {
+  return load(
+      "cluster: { node: dgx-b200 }\nworkload: { train: { model: llama3-8b, " + keys + " } }\nplan: { zero: 1 }\n",
+      overrides);
+}
+TrainWorkload trained(const std::string& keys) { return train_of(precise(keys)); }
+
 }  // namespace
 
 TEST_CASE("Keys of a scenario arrive in units of the program, and what follows from them") {
@@ -282,17 +289,6 @@ TEST_CASE("A pipeline cuts a vision-language model between any two of its layers
              "plan: { pipeline: 56 }\n")
             .plan.pipeline == 56);
 }
-
-namespace {
-
-Scenario precise(const std::string& keys, const std::vector<std::string>& overrides = {}) {
-  return load(
-      "cluster: { node: dgx-b200 }\nworkload: { train: { model: llama3-8b, " + keys + " } }\nplan: { zero: 1 }\n",
-      overrides);
-}
-TrainWorkload trained(const std::string& keys) { return train_of(precise(keys)); }
-
-}  // namespace
 
 TEST_CASE("A precision is a word, a format with its recipe, or both side by side") {
   CHECK(trained("precision: mxfp8").precision == Precision::mxfp8);

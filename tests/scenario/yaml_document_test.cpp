@@ -5,7 +5,6 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load/load.hpp"
 #include "model/scenario/overrides.hpp"
-#include "model/scenario/packed_catalogue.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"

@@ -1,8 +1,6 @@
 // Small task graphs for the simulator's tests.
 #pragma once
 
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -25,6 +25,18 @@ const std::string no_calls = "cluster.network={ efficiency: 0.85, transport: { p
 constexpr double resnet_bytes = 4.0 * 25.557032e6;
 constexpr double vgg_bytes = 4.0 * 138.357544e6;
 
+/// Workers whose messages and updates take about as long as their passes.
+double small_step(const std::string& machines, const std::string& sync, Fidelity fidelity) {
+  return predict(
+             load_scenario_text("cluster: { node: dgx-a100-80gb, " + machines +
+                                    " }\nplan: { sync: { algorithm: parameter_server, " + sync +
+                                    " } }\nworkload: { train: { model: resnet-18, precision: fp16, micro_batch: 8 } }",
+                                "small.yaml"),
+             fidelity)
+      .time()
+      .value();
+}
+
 }  // namespace
 
 TEST_CASE("R11: with one server the step grows with the workers") {
@@ -206,22 +218,6 @@ TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds")
     CHECK(milliseconds(scenario, Fidelity::steps) == Approx(flows.time().value() * 1e3).epsilon(0.02));
   }
 }
-
-namespace {
-
-/// Workers whose messages and updates take about as long as their passes.
-double small_step(const std::string& machines, const std::string& sync, Fidelity fidelity) {
-  return predict(
-             load_scenario_text("cluster: { node: dgx-a100-80gb, " + machines +
-                                    " }\nplan: { sync: { algorithm: parameter_server, " + sync +
-                                    " } }\nworkload: { train: { model: resnet-18, precision: fp16, micro_batch: 8 } }",
-                                "small.yaml"),
-             fidelity)
-      .time()
-      .value();
-}
-
-}  // namespace
 
 TEST_CASE("R11: an estimate never falls with a slower worker, nor rises with more bandwidth or another server") {
   for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {

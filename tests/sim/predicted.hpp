@@ -1,9 +1,6 @@
 // Times of catalogue scenarios and single collectives, by every executor.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "model/collectives/contention.hpp"
 #include "model/scenario/load/load.hpp"
 #include "sim/simulate.hpp"

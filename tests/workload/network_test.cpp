@@ -2,7 +2,6 @@
 #include "model/workload/network.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,8 +15,7 @@ using namespace foretrain::test;
 namespace {
 
 int count(const std::vector<Operator>& operators, const std::string& name) {
-  return static_cast<int>(
-      std::count_if(operators.begin(), operators.end(), [&](const Operator& op) { return op.name == name; }));
+  return static_cast<int>(std::ranges::count_if(operators, [&](const Operator& op) { return op.name == name; }));
 }
 
 std::vector<NetworkLayer> lenet() {

@@ -61,7 +61,7 @@ TEST_CASE("under autocast what passes by the branches stays fp32, and each produ
   CHECK(plain_input_casts(Bytes(2.0), 1).size() == 1);  // nothing to sum up
   CHECK(forward_bytes(plain_wide_residual(Bytes(2.0))) == 10.0);
   const auto casts = [](const std::vector<Operator>& ops) {
-    return std::count_if(ops.begin(), ops.end(), [](const Operator& op) { return op.name.ends_with("input cast"); });
+    return std::ranges::count_if(ops, [](const Operator& op) { return op.name.ends_with("input cast"); });
   };
   // Queries, keys and values apart and both halves of the gate; GPT-2 joins the former and has no gate.
   CHECK(casts(built(TransformerFamily::llama, KernelSet::unfused).layers[1].layer.forward) == 5);

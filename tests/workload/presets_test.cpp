@@ -1,6 +1,5 @@
 // The networks of scenarios/models/ against what their publications and torchvision's documentation state.
 // https://pytorch.org/vision/stable/models.html prints parameters ("num_params") and multiply–adds ("GFLOPS").
-#include <filesystem>
 
 #include "model/workload/network.hpp"
 #include "model/workload/transformer_parameters.hpp"

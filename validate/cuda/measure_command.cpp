@@ -11,8 +11,6 @@
 #include "validate/cuda/collective/world.hpp"
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/core/suite.hpp"
-#include "validate/cuda/files.hpp"
-#include "validate/cuda/options.hpp"
 #include "validate/cuda/probe.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/json_object.hpp"

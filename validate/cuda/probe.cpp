@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <string>
 
 #include "validate/cuda/child_process.hpp"
 #include "validate/cuda/collective/nccl.hpp"
@@ -18,7 +17,6 @@
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/core/nvml.hpp"
 #include "validate/cuda/math/format.hpp"
-#include "validate/cuda/options.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/json_object.hpp"
 

@@ -10,7 +10,6 @@
 #include "model/graph/timeline.hpp"
 #include "model/scenario/load/checks.hpp"
 #include "model/tasks/task_blocks.hpp"
-#include "validate/export/operator_fields.hpp"
 
 namespace foretrain {
 

@@ -1,9 +1,12 @@
 // From a scenario to the task graph that a machine with GPUs runs.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
+#include "model/base/work.hpp"
 #include "model/job/job.hpp"
+#include "model/workload/operator.hpp"
 #include "validate/replay/graph.hpp"
 
 namespace foretrain {
@@ -24,5 +27,16 @@ replay::Graph exported(const Scenario& scenario, const std::string& name, const 
 /// block's launches, or the block itself where it outlasts its kernels; and at the end what the host does between
 /// steps, which the prediction then includes. Nothing for a step that is launched as one CUDA graph.
 void add_host_thread(const Scenario& scenario, replay::Graph& graph);
+
+/// Some operators have no kernels to run them, or no keys that say enough: packed sequences, probes of memory.
+class NotReplayable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Launched once, without its prediction. A streaming operator, of which the model knows the bytes alone, becomes
+/// `traffic` { read, written, flops }; all others read back as the same operator
+/// (model/scenario/workload/operator_workload_reader.cpp), names apart. Throws NotReplayable.
+KernelWork stated(const Operator& op);
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-#include "validate/export/operator_fields.hpp"
+#include "validate/export/export.hpp"
 
 #include <fmt/format.h>
 

@@ -46,8 +46,8 @@ std::vector<std::string> words_of(const std::string& name) {
 
 int shared_words(const std::string& a, const std::string& b) {
   const std::vector<std::string> left = words_of(a), right = words_of(b);
-  return static_cast<int>(std::count_if(left.begin(), left.end(), [&](const std::string& word) {
-    return std::any_of(right.begin(), right.end(), [&](const std::string& other) { return other.starts_with(word); });
+  return static_cast<int>(std::ranges::count_if(left, [&](const std::string& word) {
+    return std::ranges::any_of(right, [&](const std::string& other) { return other.starts_with(word); });
   }));
 }
 

@@ -39,8 +39,8 @@ std::vector<FitRow> fit_rows(const std::vector<Case>& cases) {
     if (work == nullptr) {
       throw ScenarioError(row.where, row.name, "this case is no operator", "workload.operator.* columns");
     }
-    const auto time = std::find_if(row.measured.begin(), row.measured.end(),
-                                   [](const Measurement& m) { return m.quantity == MeasuredQuantity::time; });
+    const auto time =
+        std::ranges::find_if(row.measured, [](const Measurement& m) { return m.quantity == MeasuredQuantity::time; });
     if (time == row.measured.end()) {
       throw ScenarioError(row.where, row.name, "nothing was measured", "a value in the column measured.time");
     }
@@ -81,7 +81,7 @@ FitResult fit(const std::vector<FitRow>& rows, const std::vector<std::string>& c
 std::vector<std::string> gpus_of(const std::vector<FitRow>& rows) {
   std::vector<std::string> gpus;
   for (const FitRow& row : rows) {
-    if (std::find(gpus.begin(), gpus.end(), row.gpu) == gpus.end()) gpus.push_back(row.gpu);
+    if (std::ranges::find(gpus, row.gpu) == gpus.end()) gpus.push_back(row.gpu);
   }
   return gpus;
 }
@@ -97,7 +97,7 @@ LeftOut leave_out(const std::vector<FitRow>& rows, const std::string& gpu, const
   const auto others = energies_of(fitted);
   std::vector<std::string> searched;
   for (const std::string& name : constants) {
-    const bool of_left = std::any_of(own.begin(), own.end(), [&](const auto& energy) {
+    const bool of_left = std::ranges::any_of(own, [&](const auto& energy) {
       return energy_name(energy.first, energy.second) == name && !others.contains(energy);
     });
     if (!of_left) searched.push_back(name);

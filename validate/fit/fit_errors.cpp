@@ -29,7 +29,7 @@ AccuracyBar bar_of(const std::string& name, double limit, const std::vector<std:
 std::vector<PointErrors> errors_of(const std::vector<PointPair>& pairs) {
   std::vector<PointErrors> errors;
   for (const PointPair& pair : pairs) {
-    auto group = std::find_if(errors.begin(), errors.end(), [&](const PointErrors& e) {
+    auto group = std::ranges::find_if(errors, [&](const PointErrors& e) {
       return e.group == pair.group && e.family == pair.family && e.held_out == pair.held_out;
     });
     if (group == errors.end()) {

@@ -10,16 +10,10 @@
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/hardware/calibration_reader.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "validate/fit/direct_constants.hpp"
-#include "validate/fit/product_table.hpp"
 
 namespace foretrain {
 
 namespace {
-
-bool in_stage(const PredictedPoint& point, const FitStage& stage) {
-  return std::find(stage.families.begin(), stage.families.end(), stage_family(point)) != stage.families.end();
-}
 
 /// The point on a board whose power limits nothing.
 void lift_power_limit(PredictedPoint& point) { point.scenario.cluster.node.gpu.board_power_watts = 0.0; }
@@ -27,7 +21,7 @@ void lift_power_limit(PredictedPoint& point) { point.scenario.cluster.node.gpu.b
 /// A product of a fraction of a second runs at the clock that it began with, unless the device says otherwise: where
 /// longer ones tell what power takes, it is compared with the model without that.
 bool lift_limit_of_short_products(std::vector<PredictedPoint>& points) {
-  if (std::none_of(points.begin(), points.end(), is_sustained)) return false;
+  if (std::ranges::none_of(points, is_sustained)) return false;
   for (PredictedPoint& point : points) {
     const bool product = point.op && std::holds_alternative<Matmul>(point.op->op.work);
     if (product && !is_sustained(point) && point.raw->power_limited() == false) lift_power_limit(point);
@@ -92,7 +86,8 @@ std::vector<Observation> observations_of(const FitStage& stage, const std::vecto
                                          bool held_out) {
   std::vector<Observation> observations;
   for (const PredictedPoint& point : points) {
-    if (point.held_out == held_out && in_stage(point, stage)) observations.push_back(observation_of(point));
+    const bool in_stage = std::ranges::count(stage.families, stage_family(point)) > 0;
+    if (point.held_out == held_out && in_stage) observations.push_back(observation_of(point));
   }
   return observations;
 }
@@ -222,7 +217,7 @@ void account(const RawMeasurements& raw, const PredictedPoints& points, GpuCalib
     const std::string what = point.parameter("what");
     if (const auto found = predicted.find(&point); found != predicted.end()) {
       ++(found->second->held_out ? count.held_out : count.fitted);
-    } else if (std::find(points.left_out.begin(), points.left_out.end(), &point) != points.left_out.end()) {
+    } else if (std::ranges::find(points.left_out, &point) != points.left_out.end()) {
       ++count.left_out;
     } else if (point.record.suite == "launch" || point.record.suite == "overlap" || what == "l2_read" ||
                what == "pinned_allocate" || what == "fresh_copy" || point.record.suite == "devices") {

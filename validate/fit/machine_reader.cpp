@@ -107,9 +107,8 @@ std::optional<BytesPerSecond> MeasuredGpu::peak_bandwidth() const {
 
 bool Machine::has_nvswitch() const {
   if (gpus.size() <= 2 || links.empty()) return false;
-  return std::all_of(links.begin(), links.end(), [&](const MeasuredLink& link) {
-    return link.nvlinks > 0 && link.nvlinks == gpus.front().nvlinks;
-  });
+  return std::ranges::all_of(
+      links, [&](const MeasuredLink& link) { return link.nvlinks > 0 && link.nvlinks == gpus.front().nvlinks; });
 }
 
 Machine read_machine_text(std::string_view text, const std::string& file) {

@@ -1,10 +1,8 @@
 #include "validate/fit/raw.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -134,9 +132,8 @@ std::vector<RawPoint> replay_records(std::string_view text, const std::string& f
 /// Single-GPU suites run on one GPU, which need not be number 0; what is said of "the GPU" is said of that one.
 void move_measured_gpu_to_front(RawMeasurements& raw) {
   if (raw.points.empty()) return;
-  const auto measured = std::find_if(raw.machine.gpus.begin(), raw.machine.gpus.end(), [&](const MeasuredGpu& gpu) {
-    return gpu.index == raw.points.front().record.device;
-  });
+  const auto measured = std::ranges::find_if(
+      raw.machine.gpus, [&](const MeasuredGpu& gpu) { return gpu.index == raw.points.front().record.device; });
   if (measured != raw.machine.gpus.end()) std::iter_swap(raw.machine.gpus.begin(), measured);
 }
 
@@ -160,7 +157,7 @@ void require_same(const Machine& first, const Machine& other, const std::filesys
 bool is_of_records(const std::filesystem::path& file) {
   const std::string stem = file.stem().string();
   return file.extension() == ".jsonl" &&
-         (stem == step_suite || std::find(gpu_suites.begin(), gpu_suites.end(), stem) != gpu_suites.end());
+         (stem == step_suite || std::ranges::find(gpu_suites, stem) != gpu_suites.end());
 }
 
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder) {

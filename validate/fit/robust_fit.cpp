@@ -212,7 +212,7 @@ std::optional<Worst> worst_of(Problem& problem, const Values& values, const std:
     // Least information of its own.
     const VectorXd norms = problem.jacobian(values).colwise().squaredNorm();
     const auto norm = [&](std::size_t i) { return norms[static_cast<Index>(i)]; };
-    return Worst{*std::min_element(free.begin(), free.end(), [&](auto i, auto j) { return norm(i) < norm(j); }),
+    return Worst{*std::ranges::min_element(free, [&](auto i, auto j) { return norm(i) < norm(j); }),
                  few ? "too few measured points" : "the measurements do not separate it from other constants"};
   }
   Worst worst;
@@ -290,7 +290,7 @@ RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<s
     result.evaluations += problem.evaluations;
     result.calibration = problem.at(values);
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const auto place = std::find(free.begin(), free.end(), i);
+      const auto place = std::ranges::find(free, i);
       RobustConstant constant{names[i], problem.published[i], values[i], 0.0, place == free.end()};
       if (!constant.at_bound) {
         constant.standard_error = std::sqrt(covariance->diagonal()[place - free.begin()]);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <stdexcept>
 
 #include "model/base/number.hpp"
 #include "model/cost/memory_hierarchy.hpp"

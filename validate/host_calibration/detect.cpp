@@ -9,7 +9,6 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/hardware/hardware_reader.hpp"
-#include "validate/host_calibration/detect_figures.hpp"
 #include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
@@ -57,12 +56,12 @@ int count_of_list(const std::string& text) {
 
 bool has_flag(const std::string& flags, std::string_view flag) {
   const std::vector<std::string> words = split_words(flags);
-  return std::find(words.begin(), words.end(), flag) != words.end();
+  return std::ranges::find(words, flag) != words.end();
 }
 
 std::string hierarchy_of(const std::string& identity) {
   for (const KnownProcessors& known : known_processors()) {
-    if (std::find(known.processors.begin(), known.processors.end(), identity) != known.processors.end()) {
+    if (std::ranges::find(known.processors, identity) != known.processors.end()) {
       return known.hierarchy;
     }
   }
@@ -84,8 +83,7 @@ std::string cache_lines(const DetectedCpu& cpu) {
 }  // namespace
 
 DetectedCache* DetectedCpu::cache(int level) {
-  const auto found =
-      std::find_if(caches.begin(), caches.end(), [level](const DetectedCache& cache) { return cache.level == level; });
+  const auto found = std::ranges::find_if(caches, [level](const DetectedCache& cache) { return cache.level == level; });
   return found == caches.end() ? nullptr : &*found;
 }
 

@@ -19,7 +19,7 @@ struct DetectedCache {
   Seconds residence{};  ///< CacheLevel::residence, where other virtual machines fill it; zero: not measured
 };
 
-/// The operating system's description, corrected and completed by measurements (detect_figures.hpp).
+/// The operating system's description, corrected and completed by measurements (below).
 struct DetectedCpu {
   std::string name;      ///< "model name" of /proc/cpuinfo
   std::string identity;  ///< "GenuineIntel 6 143": vendor, family, model
@@ -50,5 +50,25 @@ std::string hardware_file(const DetectedCpu& cpu, Bytes memory);
 std::string detect_hardware_file(bool caches = true);
 /// The node that such a file describes. Throws ScenarioError.
 Node node_of_hardware_file(const std::string& text);
+
+// Measured properties that the operating system does not report, or reports wrongly in a virtual machine. Each corrects
+// the description of the processor and says how it knows.
+
+/// Measures the speed of a core: its clock and its vector units.
+void measure_cores(DetectedCpu& cpu);
+/// Measures the number of processors per core: virtual machines are often told that each is a core.
+void measure_threads(DetectedCpu& cpu);
+/// For how long a last cache that other virtual machines fill as well keeps data.
+void measure_last_cache(DetectedCpu& cpu);
+
+/// A load's time from data that no load had asked for during `age`.
+struct AgedLoad {
+  Seconds age, latency;
+};
+
+/// The age at which loads take half-way from the youngest ones' time to `outside`, which is what a load from memory
+/// takes: between the last age that is still below and the next one. Zero where even the oldest is below: no other
+/// machine fills the cache. `loads` from young to old.
+Seconds half_way(const std::vector<AgedLoad>& loads, Seconds outside);
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-#include "validate/host_calibration/detect_figures.hpp"
+#include "validate/host_calibration/detect.hpp"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,6 @@
 #include <semaphore.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <deque>
 #include <numeric>

@@ -4,7 +4,6 @@
 
 #include <sched.h>
 
-#include <cstddef>
 #include <vector>
 
 namespace foretrain {

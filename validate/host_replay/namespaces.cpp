@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "model/base/error.hpp"
-#include "model/base/number.hpp"
 #include "model/base/process.hpp"
 #include "model/base/text.hpp"
 #include "validate/measure/signals.hpp"

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "validate/host_replay/measurements.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "model/base/format.hpp"
 #include "model/base/number.hpp"

@@ -10,8 +10,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/statistics.hpp"
-#include "model/memory/shortage.hpp"
-#include "validate/learn/choices.hpp"
+#include "model/memory/memory.hpp"
 
 namespace foretrain {
 

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <utility>
+#include <string_view>
 
+#include "model/scenario/hardware/calibration_reader.hpp"
+#include "model/scenario/keys/keys.hpp"
 #include "model/scenario/plan/trainer_reader.hpp"
 
 namespace foretrain {
@@ -65,8 +68,7 @@ std::string settings(const LearnedStack& stack, const LearnedFrom& from) {
   for (const LearnedParameter& one : learned) {
     text += setting(one.parameter.name, one.parameter.text(one.position), source(one, from));
   }
-  const YamlNode name = yaml_scalar(from.base, {});
-  const MappingReader base = named_trainer(Field(name, "--base"));
+  const MappingReader base = named_trainer(Field(yaml_scalar(from.base, {}), "--base"));
   for (const YamlEntry& entry : base["settings"].node().entries) {
     const bool known = std::ranges::any_of(learned, [&](const auto& one) { return one.parameter.name == entry.key; });
     if (!known) text += fmt::format("  {}: {}\n", entry.key, flow(entry.value));
@@ -177,6 +179,29 @@ StackJson json_of(const LearnedCase& one, const LearnedFrom& from) {
   return json;
 }
 
+constexpr std::string_view scaling_names = "cluster.network.scaling.";
+
+double value_of(const Field& text, const StackParameter& parameter) {
+  if (parameter.constant != nullptr) return read_constant_value(text, *parameter.constant);
+  switch (parameter.scale) {
+    case StackParameter::Scale::share:
+      return learned_share(text);
+    case StackParameter::Scale::time:
+      return text.as<Seconds>({.zero = Zero::allowed}).value();
+    default:
+      return text.as<double>();
+  }
+}
+
+/// All settings that a file with these names may speak of.
+std::vector<StackParameter> parameters_of(const YamlNode& likely, const Scenario& usual) {
+  RunsAtHand runs{.nodes = {}, .pipelined = true, .usual = &usual};
+  for (const YamlEntry& entry : likely.entries) {
+    if (entry.key.starts_with(scaling_names)) runs.nodes.push_back(std::atoi(&entry.key[scaling_names.size()]));
+  }
+  return stack_parameters(runs);
+}
+
 }  // namespace
 
 std::string stack_file(const LearnedStack& stack, const LearnedFrom& from) {
@@ -234,6 +259,25 @@ std::string to_json(const LearnedStack& stack, const LearnedFrom& from) {
   for (const auto& [name, why] : from.failed) json["failed"].push_back({{"case", name}, {"why", why}});
   json["stack"] = stack_file(stack, from);
   return json.dump(2, ' ', false, StackJson::error_handler_t::replace) + "\n";
+}
+
+std::vector<LikelySetting> likely_settings(const MappingReader& stack, const Scenario& usual) {
+  const std::string remedy = "a file that `foretrain learn` of this version wrote";
+  const auto learned = stack.find("learned");
+  if (!learned) stack.fail("kind", "not a settings profile: nothing was learned from runs", remedy);
+  const auto likely = learned->mapping(keys::learned).find("likely");
+  if (!likely) learned->fail("no intervals of its settings", remedy);
+  const std::vector<StackParameter> parameters = parameters_of(likely->node(), usual);
+  std::vector<LikelySetting> settings;
+  for (const YamlEntry& entry : likely->node().entries) {
+    const Field field(entry.value, join_path(likely->path(), entry.key));
+    const auto known = std::ranges::find(parameters, entry.key, &StackParameter::name);
+    if (known == parameters.end()) field.fail("no setting that runs teach", remedy);
+    const std::vector<Field> values = field.list();
+    if (values.size() != 2) field.fail("no two values", "[ low, high ]");
+    settings.push_back({*known, value_of(values[0], *known), value_of(values[1], *known)});
+  }
+  return settings;
 }
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-// A learned stack as a trainer's file, and as a table for people.
+// A learned stack as a trainer's file, and as a table for people; the file's intervals of settings, read back.
 #pragma once
 
 #include <array>
@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/scenario/yaml_reader.hpp"
 #include "validate/learn/learn.hpp"
+#include "validate/learn/parameters.hpp"
 
 namespace foretrain {
 
@@ -30,5 +32,16 @@ std::string to_json(const LearnedStack& stack, const LearnedFrom& from);
 
 /// Learned values with their uncertainty, and prediction errors, before and after.
 std::string to_text(const LearnedStack& stack, const LearnedFrom& from);
+
+/// A setting that moves a step, one standard deviation to either side of what was learned: `low` and `high` as
+/// StackParameter::value() has them.
+struct LikelySetting {
+  StackParameter parameter;
+  double low = 0.0, high = 0.0;
+};
+
+/// Settings of a framework file, in its order. `usual`: a scenario of the stack. Throws ScenarioError for a file that
+/// was not learned or has no intervals, for a setting that is none and for bad values.
+std::vector<LikelySetting> likely_settings(const MappingReader& stack, const Scenario& usual);
 
 }  // namespace foretrain

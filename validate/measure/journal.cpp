@@ -35,7 +35,7 @@ bool Journal::has(const std::string& name) const {
 
 std::size_t Journal::count(RecordStatus status) const {
   return static_cast<std::size_t>(
-      std::count_if(points_.begin(), points_.end(), [&](const auto& point) { return point.second.status == status; }));
+      std::ranges::count_if(points_, [&](const auto& point) { return point.second.status == status; }));
 }
 
 std::map<std::string, std::string> Journal::failed() const {

@@ -12,7 +12,7 @@ namespace foretrain {
 
 double Sampled::median() const { return foretrain::median(values); }
 
-double Sampled::lowest() const { return *std::min_element(values.begin(), values.end()); }
+double Sampled::lowest() const { return *std::ranges::min_element(values); }
 
 double Sampled::spread() const {
   const double middle = median();

@@ -7,7 +7,6 @@
 // work to do.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "validate/replay/graph.hpp"

@@ -44,8 +44,7 @@ std::string work_text(const Graph& graph, const WorkTime& time) {
   const Block& block = graph.blocks[static_cast<std::size_t>(time.block)];
   const auto [name, predicted] = describe(block.work[time.index]);
   JsonObject object;
-  const auto count =
-      std::count_if(graph.tasks.begin(), graph.tasks.end(), [&](const Task& task) { return task.block == time.block; });
+  const auto count = std::ranges::count_if(graph.tasks, [&](const Task& task) { return task.block == time.block; });
   object.number("block_number", time.block).number("work_number", static_cast<double>(time.index));
   object.number("tasks", static_cast<double>(count));
   object.text("block", block.name).text("name", name).number("predicted_s", predicted);

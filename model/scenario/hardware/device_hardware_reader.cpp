@@ -112,35 +112,6 @@ MatrixLibrary read_matrix_library(std::vector<Constant>& constants) {
   return library;
 }
 
-}  // namespace
-
-std::vector<KnownProcessors> known_processors() {
-  std::vector<KnownProcessors> result;
-  for (const CatalogueEntry& entry : list_processors()) {
-    const MappingReader keys = Field(cached_yaml_file(entry.file.string()), "").mapping(keys::hierarchy);
-    const Field bandwidth = keys["memory"].mapping(keys::memory)["socket_bandwidth"];
-    result.push_back({entry.name, {}, bandwidth.as<BytesPerSecond>(), keys.value_or<std::string>("slot", "")});
-    for (const Field& model : keys.list("models")) result.back().processors.push_back(model.text());
-  }
-  return result;
-}
-
-Cpu read_cpu(const Field& field, FigureLog& log) {
-  const MappingReader cpu = field.mapping(keys::cpu);
-  Cpu result;
-  result.name = "cpu";
-  cpu.fill(result);
-  if (!cpu.has("boost_clock")) result.core_clock = result.clock;
-  log.add(cpu, {"cores", "clock", "memory", "memory_bandwidth", "fp32_rate"});
-  if (const auto hierarchy = cpu.find("hierarchy")) {
-    result.hierarchy = read_hierarchy(*hierarchy, result, result.hierarchy_constants);
-    result.matrix_library = read_matrix_library(result.hierarchy_constants);
-  }
-  return result;
-}
-
-namespace {
-
 /// `{ fp32: 19.5 TFLOP/s, … }`; formats that are not listed have no unit of their own.
 std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, FigureLog& log) {
   const MappingReader rates = field.mapping(keys::rates);
@@ -162,32 +133,6 @@ Processor read_processor(const Field& field, FigureLog& log) {
   for (const keys::Key& key : keys::processor.keys) log.add(keys, {key.name});
   return processor;
 }
-
-}  // namespace
-
-Gpu read_gpu(const Field& written) {
-  const Field field(resolve_preset(written, Catalogue::gpu), written.path());
-  const MappingReader gpu = field.mapping(keys::gpu);
-  if (gpu.value_or<std::string>("kind", "gpu") != "gpu") gpu.fail("kind", "this file describes no GPU", "kind: gpu");
-
-  Gpu result;
-  result.name = "gpu";
-  gpu.fill(result);
-  FigureLog log(result.name, field);
-  log.add(gpu, {"compute_capability", "sms", "boost_clock"});
-  result.vector_rate = read_rates(gpu["vector_rate"], log);
-  if (const auto rates = gpu.find("tensor_rate")) result.tensor_rate = read_rates(*rates, log);
-  log.add(gpu, {"memory", "memory_bandwidth", "memory_latency", "l2_cache", "l2_bandwidth", "shared_memory_per_sm",
-                "board_power"});
-  result.board_power_watts = gpu["board_power"].parse(parse_watts);
-  if (const auto processor = gpu.find("processor")) result.processor = read_processor(*processor, log);
-  gpu.fail_if(!(result.vector_rate[static_cast<std::size_t>(Precision::fp32)].value() > 0.0), "vector_rate",
-              "no fp32 rate", "fp32: the rate of the CUDA cores; other formats fall back to it");
-  result.constants = std::move(log).take();
-  return result;
-}
-
-namespace {
 
 /// "10000 rpm", or the time of one revolution.
 Seconds read_rotation(const Field& field) {
@@ -239,6 +184,53 @@ void read_kind(const MappingReader& keys, Storage& storage, FigureLog& log, cons
 }
 
 }  // namespace
+
+std::vector<KnownProcessors> known_processors() {
+  std::vector<KnownProcessors> result;
+  for (const CatalogueEntry& entry : list_processors()) {
+    const MappingReader keys = Field(cached_yaml_file(entry.file.string()), "").mapping(keys::hierarchy);
+    const Field bandwidth = keys["memory"].mapping(keys::memory)["socket_bandwidth"];
+    result.push_back({entry.name, {}, bandwidth.as<BytesPerSecond>(), keys.value_or<std::string>("slot", "")});
+    for (const Field& model : keys.list("models")) result.back().processors.push_back(model.text());
+  }
+  return result;
+}
+
+Cpu read_cpu(const Field& field, FigureLog& log) {
+  const MappingReader cpu = field.mapping(keys::cpu);
+  Cpu result;
+  result.name = "cpu";
+  cpu.fill(result);
+  if (!cpu.has("boost_clock")) result.core_clock = result.clock;
+  log.add(cpu, {"cores", "clock", "memory", "memory_bandwidth", "fp32_rate"});
+  if (const auto hierarchy = cpu.find("hierarchy")) {
+    result.hierarchy = read_hierarchy(*hierarchy, result, result.hierarchy_constants);
+    result.matrix_library = read_matrix_library(result.hierarchy_constants);
+  }
+  return result;
+}
+
+Gpu read_gpu(const Field& written) {
+  const Field field(resolve_preset(written, Catalogue::gpu), written.path());
+  const MappingReader gpu = field.mapping(keys::gpu);
+  if (gpu.value_or<std::string>("kind", "gpu") != "gpu") gpu.fail("kind", "this file describes no GPU", "kind: gpu");
+
+  Gpu result;
+  result.name = "gpu";
+  gpu.fill(result);
+  FigureLog log(result.name, field);
+  log.add(gpu, {"compute_capability", "sms", "boost_clock"});
+  result.vector_rate = read_rates(gpu["vector_rate"], log);
+  if (const auto rates = gpu.find("tensor_rate")) result.tensor_rate = read_rates(*rates, log);
+  log.add(gpu, {"memory", "memory_bandwidth", "memory_latency", "l2_cache", "l2_bandwidth", "shared_memory_per_sm",
+                "board_power"});
+  result.board_power_watts = gpu["board_power"].parse(parse_watts);
+  if (const auto processor = gpu.find("processor")) result.processor = read_processor(*processor, log);
+  gpu.fail_if(!(result.vector_rate[static_cast<std::size_t>(Precision::fp32)].value() > 0.0), "vector_rate",
+              "no fp32 rate", "fp32: the rate of the CUDA cores; other formats fall back to it");
+  result.constants = std::move(log).take();
+  return result;
+}
 
 Storage read_storage(const Field& field, FigureLog& log) {
   const Field table = Field(hardware_table("storage.yaml"), "").mapping(keys::storage_file)["storage"];

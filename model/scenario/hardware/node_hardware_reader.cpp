@@ -47,19 +47,6 @@ Node read_node_document(const Field& field) {
   return result;
 }
 
-}  // namespace
-
-Node read_node(const Field& written) {
-  const auto read = [&](const Field&) {
-    return read_node_document(Field(resolve_preset(written, Catalogue::node), written.path()));
-  };
-  if (!written.is_scalar()) return read(written);
-  // Of the catalogue, of which nothing is changed: wherever it is named.
-  return read_once(Field(yaml_scalar(catalogue_file(Catalogue::node, written).string(), {}), written.path()), read);
-}
-
-namespace {
-
 /// `node`, `nodes`, `gpus_per_node` of a cluster or of one of its groups, and its network over `general`, the
 /// cluster's.
 NodeGroup read_group(const MappingReader& keys, const std::optional<Field>& general, const Field& cluster) {
@@ -116,6 +103,15 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
 }
 
 }  // namespace
+
+Node read_node(const Field& written) {
+  const auto read = [&](const Field&) {
+    return read_node_document(Field(resolve_preset(written, Catalogue::node), written.path()));
+  };
+  if (!written.is_scalar()) return read(written);
+  // Of the catalogue, of which nothing is changed: wherever it is named.
+  return read_once(Field(yaml_scalar(catalogue_file(Catalogue::node, written).string(), {}), written.path()), read);
+}
 
 Cluster read_cluster(const Field& field) {
   const MappingReader cluster = field.mapping(keys::cluster);

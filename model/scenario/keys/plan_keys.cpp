@@ -100,7 +100,7 @@ void parse_slow_factor(Sync::SlowWorkers& slow, std::string_view text) {
   throw UnitError(fmt::format("{} times the compute time of the others", slow.factor), "from 1 to 1000");
 }
 
-// `auto` is searched for before a scenario is read (planning/auto_plan.hpp).
+// `auto` is searched for before a scenario is read (planning/plan_search.hpp).
 constexpr Value factor_of_gpus = whole | one_of<"auto">;
 constexpr IntegerRange factor{1, 1'000'000};
 constexpr auto execution =

@@ -41,30 +41,6 @@ HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
   return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
 }
 
-}  // namespace
-
-HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
-  const MappingReader keys = field.mapping(keys::gpu_chase);
-  const GpuChase walk{keys["working_set"].as<Bytes>()};
-  keys.fail_if(keys.value_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase, "pattern",
-               "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
-  keys.fail_if(walk.working_set <= gpu.l2_cache, "working_set", "the L2 of {} holds {}",
-               "more than that, to measure memory", gpu.name, format_binary_bytes(gpu.l2_cache));
-  keys.fail_if(walk.working_set > gpu.memory, "working_set", "{} has {}", "one that fits", gpu.name,
-               format_binary_bytes(gpu.memory));
-  return {fmt::format("pointer chase over {} of {}", format_binary_bytes(walk.working_set), gpu.name), walk, 1};
-}
-
-HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu) {
-  const bool walks = kind.text() == "memory_walk";
-  kind.fail_if(!walks && kind.text() != "matmul", "no operator {} on a CPU", "memory_walk or matmul", kind.text());
-  kind.fail_if(!cpu.hierarchy, "the memory hierarchy of {} is not described",
-               "a node whose cpu names its hierarchy (scenarios/hardware/processors)", cpu.name);
-  return walks ? read_memory_walk(field, cpu) : read_cpu_matmul(field, cpu);
-}
-
-namespace {
-
 /// Checks across several keys.
 void check_loader(const DataLoader& loader, const MappingReader& keys, const Storage& usual) {
   const std::initializer_list<std::string_view> stages = {"read", "decode", "preprocess", "augment", "collate"};
@@ -91,6 +67,26 @@ void check_loader(const DataLoader& loader, const MappingReader& keys, const Sto
 }
 
 }  // namespace
+
+HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
+  const MappingReader keys = field.mapping(keys::gpu_chase);
+  const GpuChase walk{keys["working_set"].as<Bytes>()};
+  keys.fail_if(keys.value_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase, "pattern",
+               "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
+  keys.fail_if(walk.working_set <= gpu.l2_cache, "working_set", "the L2 of {} holds {}",
+               "more than that, to measure memory", gpu.name, format_binary_bytes(gpu.l2_cache));
+  keys.fail_if(walk.working_set > gpu.memory, "working_set", "{} has {}", "one that fits", gpu.name,
+               format_binary_bytes(gpu.memory));
+  return {fmt::format("pointer chase over {} of {}", format_binary_bytes(walk.working_set), gpu.name), walk, 1};
+}
+
+HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu) {
+  const bool walks = kind.text() == "memory_walk";
+  kind.fail_if(!walks && kind.text() != "matmul", "no operator {} on a CPU", "memory_walk or matmul", kind.text());
+  kind.fail_if(!cpu.hierarchy, "the memory hierarchy of {} is not described",
+               "a node whose cpu names its hierarchy (scenarios/hardware/processors)", cpu.name);
+  return walks ? read_memory_walk(field, cpu) : read_cpu_matmul(field, cpu);
+}
 
 DataLoader read_loader(const Field& field, const Storage& usual) {
   const MappingReader keys = field.mapping(keys::loader);

@@ -38,6 +38,52 @@ std::string what_multiplies(const Gpu& gpu) {
                      other == Precision::fp8 ? " (with scaling: block in a training)" : "");
 }
 
+/// Reads the frequency of each length.
+void read_histogram(const MappingReader& keys, LengthDistribution& lengths) {
+  const std::vector<Field> values = keys["values"].list(), weights = keys["weights"].list();
+  if (values.empty()) keys.fail("values", "an empty list", "at least one length");
+  keys.fail_if(values.size() != weights.size(), "weights", "{} weights for {} values", "as many as values",
+               weights.size(), values.size());
+  double total = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    lengths.histogram.push_back({values[i].parse(keys::parse_length), weights[i].parse(keys::parse_length)});
+    total += lengths.histogram.back().weight;
+  }
+  if (!(total > 0.0)) keys.fail("weights", "all are zero", "at least one above zero");
+}
+
+LengthDistribution read_distribution(const Field& field) {
+  LengthDistribution lengths;
+  if (!field.is_mapping()) {
+    lengths.value = field.parse(keys::parse_length);
+    return lengths;
+  }
+  const Field kind = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
+  static_cast<void>(kind.as<LengthDistribution::Kind>());
+  const MappingReader keys = field.chosen(keys::distribution);
+  keys.fill(lengths);
+  if (lengths.kind == LengthDistribution::Kind::histogram) read_histogram(keys, lengths);
+  keys.fail_if(lengths.kind == LengthDistribution::Kind::uniform && lengths.to < lengths.from, "to", "from {} to {}",
+               "an end that is not before the start", lengths.from, lengths.to);
+  return lengths;
+}
+
+Batching read_batching(const Field& field, std::int64_t sequence) {
+  if (!field.is_mapping()) return {.kind = field.as<Batching::Kind>()};
+  const MappingReader keys = field.mapping(keys::batching);
+  auto batching = keys.filled<Batching>();
+  keys.fail_if(batching.length > 0 && batching.length < sequence, "length",
+               "packed sequences of {0} cannot hold a sample of {1}",
+               "at least {1}, or a shorter sequence of the model", batching.length, sequence);
+  return batching;
+}
+
+const TransformerConfig* language_of(const ModelConfig& model) {
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) return &whole->language;
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  return transformer == nullptr || transformer->family == TransformerFamily::vit ? nullptr : transformer;
+}
+
 }  // namespace
 
 std::string no_units(const Gpu& gpu, Precision precision) {
@@ -94,56 +140,6 @@ void check_precision(Precision precision, const ModelConfig& model, const Gpu& g
                 "bf16, or a transformer", name(precision), model.name);
   if (!gpu.has_tensor_cores(precision)) field.fail(no_units(gpu, precision), what_multiplies(gpu));
 }
-
-namespace {
-
-/// Reads the frequency of each length.
-void read_histogram(const MappingReader& keys, LengthDistribution& lengths) {
-  const std::vector<Field> values = keys["values"].list(), weights = keys["weights"].list();
-  if (values.empty()) keys.fail("values", "an empty list", "at least one length");
-  keys.fail_if(values.size() != weights.size(), "weights", "{} weights for {} values", "as many as values",
-               weights.size(), values.size());
-  double total = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    lengths.histogram.push_back({values[i].parse(keys::parse_length), weights[i].parse(keys::parse_length)});
-    total += lengths.histogram.back().weight;
-  }
-  if (!(total > 0.0)) keys.fail("weights", "all are zero", "at least one above zero");
-}
-
-LengthDistribution read_distribution(const Field& field) {
-  LengthDistribution lengths;
-  if (!field.is_mapping()) {
-    lengths.value = field.parse(keys::parse_length);
-    return lengths;
-  }
-  const Field kind = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
-  static_cast<void>(kind.as<LengthDistribution::Kind>());
-  const MappingReader keys = field.chosen(keys::distribution);
-  keys.fill(lengths);
-  if (lengths.kind == LengthDistribution::Kind::histogram) read_histogram(keys, lengths);
-  keys.fail_if(lengths.kind == LengthDistribution::Kind::uniform && lengths.to < lengths.from, "to", "from {} to {}",
-               "an end that is not before the start", lengths.from, lengths.to);
-  return lengths;
-}
-
-Batching read_batching(const Field& field, std::int64_t sequence) {
-  if (!field.is_mapping()) return {.kind = field.as<Batching::Kind>()};
-  const MappingReader keys = field.mapping(keys::batching);
-  auto batching = keys.filled<Batching>();
-  keys.fail_if(batching.length > 0 && batching.length < sequence, "length",
-               "packed sequences of {0} cannot hold a sample of {1}",
-               "at least {1}, or a shorter sequence of the model", batching.length, sequence);
-  return batching;
-}
-
-const TransformerConfig* language_of(const ModelConfig& model) {
-  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) return &whole->language;
-  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
-  return transformer == nullptr || transformer->family == TransformerFamily::vit ? nullptr : transformer;
-}
-
-}  // namespace
 
 DataShape read_data(const Field& field, const ModelConfig& model) {
   const TransformerConfig* language = language_of(model);

@@ -4,8 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "model/scenario/figures.hpp"
 #include "model/scenario/scenario.hpp"

@@ -1,7 +1,6 @@
 #include "model/training/graph/pass_slices.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include "model/base/number.hpp"
 

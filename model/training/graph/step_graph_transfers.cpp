@@ -1,6 +1,5 @@
 // Transfers: collectives of gradients and inside layers, messages between stages.
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "model/training/graph/step_graph_builder.hpp"

@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "model/base/number.hpp"

@@ -1,7 +1,6 @@
 #include "model/training/pricing/chunk_builder.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "model/base/number.hpp"

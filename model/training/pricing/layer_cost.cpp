@@ -1,15 +1,12 @@
 #include "model/training/pricing/layer_cost.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/base/spread.hpp"
-#include "model/cost/launches.hpp"
 #include "model/cost/power.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
-#include "model/training/pricing/tensor_overlap.hpp"
 
 namespace foretrain {
 

@@ -1,6 +1,5 @@
 #include "model/training/pricing/pass_steps.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "model/training/step/rank_classes.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <numeric>
 #include <ranges>

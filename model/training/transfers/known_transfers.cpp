@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 #include "model/base/session.hpp"
 #include "model/collectives/channels.hpp"

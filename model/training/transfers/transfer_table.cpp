@@ -1,13 +1,10 @@
 #include "model/training/transfers/transfer_table.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <optional>
 #include <set>
 #include <utility>
 
-#include "model/base/number.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/gloo.hpp"
 #include "model/collectives/library.hpp"

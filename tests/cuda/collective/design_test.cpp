@@ -1,10 +1,6 @@
 // Which points are measured.
 #include "validate/cuda/collective/design.hpp"
 
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -1,5 +1,4 @@
 // libcublasLt.so: accepts every description, and products take the same time.
-#include <cmath>
 #include <cstring>
 #include <set>
 

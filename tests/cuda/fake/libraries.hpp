@@ -2,8 +2,6 @@
 // prototypes would have every argument of what is only looked up written out.
 #pragma once
 
-#include <cstdint>
-
 #include "tests/cuda/fake/settings.hpp"
 #include "tests/cuda/fake/world.hpp"
 

@@ -1,5 +1,4 @@
 // Specifications of operators, as texts: what they are read as, and what is refused.
-#include <stdexcept>
 
 #include "tests/catch.hpp"
 #include "validate/cuda/suites/operator_points.hpp"

@@ -1,9 +1,5 @@
 // Designs of measurements on a GPU: every point can be predicted, has a name of its own, and is of a size that measures
 // in the time that there is.
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
 
 #include "model/job/job.hpp"
 #include "model/scenario/load/load.hpp"

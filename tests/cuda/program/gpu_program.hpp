@@ -1,7 +1,6 @@
 // Runs the built foretrain-gpu on the libraries that stand in for CUDA (tests/cuda/fake).
 #pragma once
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,3 @@
-#include <cmath>
-#include <set>
-
 #include "tests/catch.hpp"
 #include "tests/cuda/program/gpu_program.hpp"
 

@@ -1,5 +1,5 @@
 #include "validate/cuda/core/error.hpp"
-#include "validate/cuda/core/idle.hpp"
+#include "validate/cuda/core/timing.hpp"
 
 namespace foretrain::gpu {
 

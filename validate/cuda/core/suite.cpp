@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "model/base/statistics.hpp"
-#include "validate/cuda/core/idle.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {

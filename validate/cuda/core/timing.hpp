@@ -1,6 +1,9 @@
-// Timing of work on a stream.
+// Timing of work on a stream, and kernels that do nothing, or nothing for a while.
 #pragma once
 
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
 #include <functional>
 
 #include "model/base/quantity.hpp"
@@ -41,5 +44,10 @@ Sampled time_host(const std::function<void()>& work, const StoppingRule& rule);
 
 /// Brings the device out of the low clocks in which it waits: keeps it busy for this long.
 void warm_clocks(Seconds duration);
+
+/// One block of one warp that returns at once.
+void launch_empty(cudaStream_t stream);
+/// One block of one warp that waits for this many cycles of its multiprocessor.
+void launch_spin(std::int64_t cycles, cudaStream_t stream);
 
 }  // namespace foretrain::gpu

@@ -4,7 +4,6 @@
 #pragma once
 
 #ifdef FORETRAIN_HAS_CUDNN
-#include <map>
 
 #include "validate/cuda/math/attention_shape.hpp"
 #include "validate/cuda/math/cudnn_graph.hpp"

@@ -3,7 +3,6 @@
 #include <cfloat>
 #include <cmath>
 #include <map>
-#include <utility>
 
 #include "validate/cuda/math/attention_graph.hpp"
 

@@ -1,7 +1,5 @@
 #include "validate/cuda/math/streaming.hpp"
 
-#include <algorithm>
-
 #include "validate/cuda/math/operator_runner.hpp"
 
 namespace foretrain::gpu {

@@ -1,9 +1,6 @@
 // An exported task graph, run on the GPUs of this machine.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "validate/cuda/core/nvml.hpp"
 #include "validate/measure/sampling.hpp"
 #include "validate/replay/graph.hpp"

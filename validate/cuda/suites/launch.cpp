@@ -6,8 +6,8 @@
 #include <string>
 
 #include "validate/cuda/core/executable_graph.hpp"
-#include "validate/cuda/core/idle.hpp"
 #include "validate/cuda/core/suite.hpp"
+#include "validate/cuda/core/timing.hpp"
 #include "validate/cuda/suites/points.hpp"
 #include "validate/measure/clock.hpp"
 
