@@ -9,8 +9,8 @@
 
 namespace foretrain {
 
-Platform::Platform(const SharingSystem::Folded& system)
-    : system_(system), routes_(system.classes()), links_(system.bandwidth.size()) {
+Platform::Platform(const SharingSystem::Folded& system, std::size_t most_unknown)
+    : system_(system), most_unknown_(most_unknown), routes_(system.classes()), links_(system.bandwidth.size()) {
   for (const auto& crossed : system.crossings) {
     for (const auto [link, times] : crossed) repeated_ += times - 1.0;
   }
@@ -52,6 +52,7 @@ void Platform::note_change(RouteIndex index) {
 
 void Platform::share_links() {
   if (changed_.empty()) return;
+  if (known_routes_ >= most_unknown_ && 4 * known_routes_ >= 3 * met_routes_) return share_in_parts();
   ++look_;
   for (const RouteIndex index : changed_) {
     dissolve(route(index).component);
@@ -94,8 +95,35 @@ void Platform::gather(RouteIndex first) {
   };
   join(first);
   for (std::size_t i = 0; i < routes.size(); ++i) visit_neighbours(routes[i], join);  // their number grows
+  set_rates(id, rates_of(id, routes));
+}
+
+/// From then on every route is a component of its own.
+void Platform::share_in_parts() {
+  if (!in_parts_) {
+    in_parts_.emplace(system_, [this](const SharingSystem::Folded& left, Pattern& moving) { share(left, moving); });
+    known_.clear();
+    for (RouteIndex index = 0; std::cmp_less(index, routes_.size()); ++index) {
+      if (!route(index).flows.empty()) note_change(index);
+    }
+  }
+  for (const RouteIndex index : changed_) {
+    dissolve(route(index).component);
+    route(index).has_changed = false;
+    in_parts_->change(index, flows_on(index));
+  }
+  changed_.clear();
+  for (const RouteRate& rate : in_parts_->settle()) {
+    dissolve(route(rate.route).component);
+    components_[route(rate.route).component = next_component_++] = {rate.route};
+    set_rates(route(rate.route).component, {&rate, 1});
+  }
+  dissolved_.clear();
+}
+
+void Platform::set_rates(ComponentId id, std::span<const RouteRate> rates) {
   Seconds first_end = Seconds::infinity();
-  for (const RouteRate& member : rates_of(id, routes)) {
+  for (const RouteRate& member : rates) {
     for (Flow& flow : route(member.route).flows) {
       set_rate(flow, member.rate);
       first_end = std::min(first_end, flow.end);
@@ -105,8 +133,8 @@ void Platform::gather(RouteIndex first) {
 }
 
 const Platform::Pattern& Platform::rates_of(ComponentId id, const Component& component) {
-  const auto flows_on = [&](RouteIndex index) { return static_cast<int>(route(index).flows.size()); };
   std::uint64_t hash = 0;
+  met_routes_ += component.size();
   for (const RouteIndex index : component) hash += RouteRate{index, flows_on(index)}.hash();
   const auto moves = [&](const RouteRate& member) {
     return route(member.route).component == id && flows_on(member.route) == member.flows;
@@ -117,48 +145,52 @@ const Platform::Pattern& Platform::rates_of(ComponentId id, const Component& com
   }
   Pattern moving;
   for (const RouteIndex index : component) moving.push_back({index, flows_on(index)});
-  if (!share_one_link(moving)) share_many_links(moving);
+  share(system_, moving);
   constexpr std::size_t most_routes = 8'000'000;  // 128 MB
   if ((known_routes_ += moving.size()) > most_routes) {
     known_.clear();
-    known_routes_ = moving.size();
+    known_routes_ = met_routes_ = moving.size();
   }
   return known_.emplace(hash, std::move(moving))->second;
 }
 
+void Platform::share(const SharingSystem::Folded& system, Pattern& moving) {
+  if (!share_one_link(system, moving)) share_many_links(system, moving);
+}
+
 /// If one link bounds all of these, max–min fairly each flow moves at its weight's share of that link: weight · min
 /// over links of bandwidth / (sum of the weights of the flows that cross it). False where no link does.
-bool Platform::share_one_link(Pattern& moving) {
+bool Platform::share_one_link(const SharingSystem::Folded& system, Pattern& moving) {
   std::vector<LinkIndex> loaded;
   for (const RouteRate& route : moving) {
     for (const auto [number, times] : crossings(route.route)) {
       double& weight = links_[at_index(number)].weight;
       if (weight == 0.0) loaded.push_back(number);
-      weight += system_.weight[at_index(route.route)] * route.flows * times;
+      weight += system.weight[at_index(route.route)] * route.flows * times;
     }
   }
   const auto share = [&](LinkIndex link) {
-    return std::pair(system_.bandwidth[at_index(link)] / links_[at_index(link)].weight, link);
+    return std::pair(system.bandwidth[at_index(link)] / links_[at_index(link)].weight, link);
   };
   const auto [of_fullest, fullest] = std::ranges::min(loaded | std::views::transform(share));
   for (const LinkIndex link : loaded) links_[at_index(link)].weight = 0.0;
   for (RouteRate& route : moving) {
     const auto& crossed = crossings(route.route);
     if (std::ranges::find(crossed, fullest, &SharingSystem::Folded::Crossing::link) == crossed.end()) return false;
-    route.rate = of_fullest * system_.weight[at_index(route.route)];
+    route.rate = of_fullest * system.weight[at_index(route.route)];
   }
   return true;
 }
 
 /// SimGrid repeats a link as often as a route crosses it, some 90 bytes each time: many are filled progressively here.
 /// All patterns of a platform are shared by the same of the two.
-void Platform::share_many_links(Pattern& moving) const {
+void Platform::share_many_links(const SharingSystem::Folded& system, Pattern& moving) const {
   constexpr double most_repeated = 100'000;
-  if (repeated_ < most_repeated) return ask_simgrid(system_, moving);
-  SharingSystem::Folded together{system_.bandwidth, {}, {}, {}};
+  if (repeated_ < most_repeated) return ask_simgrid(system, moving);
+  SharingSystem::Folded together{system.bandwidth, {}, {}, {}};
   for (const RouteRate& route : moving) {
     together.crossings.push_back(crossings(route.route));
-    together.weight.push_back(system_.weight[at_index(route.route)] * route.flows);
+    together.weight.push_back(system.weight[at_index(route.route)] * route.flows);
   }
   const std::vector<BytesPerSecond> rates = max_min_rates(together, std::vector<bool>(moving.size(), true));
   for (std::size_t i = 0; i < moving.size(); ++i) moving[i].rate = rates[i] / moving[i].flows;

@@ -1,8 +1,10 @@
 #include "model/collectives/flow_classes.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <queue>
 #include <utility>
 
 #include "model/base/equitable_partition.hpp"
@@ -220,15 +222,17 @@ std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, c
       classes_on[at_index(crossing.link)].push_back(static_cast<std::int32_t>(id));
     }
   }
-  for (;;) {
-    BytesPerSecond share = BytesPerSecond::infinity();
-    std::size_t fullest = free.size();
-    for (std::size_t link = 0; link < free.size(); ++link) {
-      if (unsettled[link] == 0 || free[link] / growing[link] >= share) continue;
-      share = free[link] / growing[link];
-      fullest = link;
-    }
-    if (fullest == free.size()) return rates;
+  using Share = std::pair<BytesPerSecond, std::size_t>;  // of a link
+  std::priority_queue<Share, std::vector<Share>, std::greater<>> shares;
+  const auto note_share = [&](std::size_t link) {
+    if (unsettled[link] > 0) shares.emplace(free[link] / growing[link], link);
+  };
+  for (std::size_t link = 0; link < free.size(); ++link) note_share(link);
+  std::vector<std::size_t> changed;
+  while (!shares.empty()) {
+    const auto [share, fullest] = shares.top();
+    shares.pop();
+    if (unsettled[fullest] == 0 || free[fullest] / growing[fullest] != share) continue;  // another one since
     for (const std::int32_t id : classes_on[fullest]) {
       if (settled[at_index(id)]) continue;
       settled[at_index(id)] = true;
@@ -238,9 +242,13 @@ std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, c
         growing[at_index(crossing.link)] -= weight;
         --unsettled[at_index(crossing.link)];
         free[at_index(crossing.link)] = std::max(free[at_index(crossing.link)] - share * weight, BytesPerSecond(0.0));
+        changed.push_back(at_index(crossing.link));
       }
     }
+    for (const std::size_t link : changed) note_share(link);
+    changed.clear();
   }
+  return rates;
 }
 
 }  // namespace foretrain

@@ -1,6 +1,9 @@
 // SimGrid's sharing of links among flows, against max–min fairness.
 #include "sim/link_sharing.hpp"
 
+#include <map>
+#include <set>
+
 #include "model/base/number.hpp"
 #include "sim/platform.hpp"
 #include "tests/catch.hpp"
@@ -13,13 +16,15 @@ using Random = std::mt19937;
 
 int below(Random& random, int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); }
 
-/// 24 routes over one to four of twelve links, of which some are crossed twice.
-SharingSystem::Folded random_links(Random& random) {
+/// Routes over one to four of half as many links, of which some are crossed twice.
+SharingSystem::Folded random_links(Random& random, int routes = 24) {
   SharingSystem system;
-  for (int link = 0; link < 12; ++link) system.bandwidth.push_back(BytesPerSecond(1e9 * (1 + below(random, 50))));
-  for (int route = 0; route < 24; ++route) {
+  for (int link = 0; link < routes / 2; ++link) {
+    system.bandwidth.push_back(BytesPerSecond(1e9 * (1 + below(random, 50))));
+  }
+  for (int route = 0; route < routes; ++route) {
     std::vector<std::int32_t> crossed;
-    for (int i = below(random, 4); i >= 0; --i) crossed.push_back(below(random, 12));
+    for (int i = below(random, 4); i >= 0; --i) crossed.push_back(below(random, routes / 2));
     system.add_flow(0, crossed, 1 + below(random, 8));
   }
   return keep_apart(system);
@@ -102,6 +107,63 @@ TEST_CASE("Links that routes cross 10,000 times as often are shared as those of 
     }
     for (Platform* platform : {&one, &other}) platform->share_links();
     CHECK(other.first_end().value() == Approx(one.first_end().value()));
+  }
+}
+
+TEST_CASE("Rates that are settled in parts are those that SimGrid finds for all at once") {
+  std::size_t settled = 0, moving = 0;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    const int routes = seed % 2 == 0 ? 24 : 200;
+    const SharingSystem::Folded system = random_links(random, routes);
+    RatesInParts parts(
+        system, [](const SharingSystem::Folded& left, std::vector<RouteRate>& part) { ask_simgrid(left, part); });
+    std::map<RouteIndex, RouteRate> known;
+    for (int change = 0; change < 100; ++change) {
+      std::set<RouteIndex> changed;
+      for (int i = below(random, 6); i >= 0; --i) changed.insert(below(random, routes));
+      for (const RouteIndex route : changed) {
+        const int flows = std::max(below(random, 5) - 1, 0);
+        parts.change(route, flows);
+        known.erase(route);
+      }
+      const std::vector<RouteRate>& part = parts.settle();
+      settled += part.size();
+      for (const RouteRate& rate : part) known[rate.route] = rate;
+      std::vector<RouteRate> whole;
+      for (const auto& [route, rate] : known) whole.push_back(rate);
+      moving += whole.size();
+      ask_simgrid(system, whole);
+      for (const RouteRate& rate : whole) {
+        REQUIRE(known[rate.route].rate.value() == Approx(rate.rate.value()).epsilon(1e-9));
+      }
+    }
+  }
+  CHECK(settled < moving / 2);
+}
+
+TEST_CASE("Flows end at the same dates whether links are shared in parts or by components") {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    const SharingSystem::Folded system = random_links(random, 100);
+    Platform whole(system), parts(system, 0);
+    Seconds now(0.0);
+    for (std::int32_t started = 0; is_finite(now);) {
+      for (int i = below(random, 8); i >= 0 && started < 400; --i, ++started) {
+        const RouteIndex route = below(random, 100);
+        const Bytes bytes(1e6 * (1 + below(random, 5000)));
+        for (Platform* platform : {&whole, &parts}) platform->start(route, bytes, started, now);
+      }
+      for (Platform* platform : {&whole, &parts}) platform->share_links();
+      REQUIRE(is_finite(parts.first_end()) == is_finite(whole.first_end()));
+      now = whole.first_end();
+      if (!is_finite(now)) break;
+      REQUIRE(parts.first_end().value() == Approx(now.value()).epsilon(1e-9));
+      std::vector<std::int32_t> ended = whole.end_flows(now), also = parts.end_flows(now);
+      std::ranges::sort(ended);
+      std::ranges::sort(also);
+      REQUIRE(ended == also);
+    }
   }
 }
 
