@@ -74,6 +74,7 @@ inline const std::vector<std::pair<std::string, std::string>> changes = {
     {"workload.train.fused_optimizer", "false"},
     {"workload.train.clip_gradients", "false"},
     {"workload.train.keep_gathered_inputs", "true"},
+    {"workload.train.deterministic", "true"},
     {"workload.train.inplace_cross_entropy", "true"},
     {"workload.train.activation_stretch", "1.3"},
     {"workload.train.pending_stream_buffers", "50"},

@@ -79,7 +79,11 @@ AttentionKind attention_kernel(const Attention& work, Precision precision, const
   }
   if (gpu.compute_capability < flash_2_since || work.head_dim > flash_head_dim) return AttentionKind::memory_efficient;
   if (work.kind == AttentionKind::flash_3 && has_warp_groups(gpu)) return AttentionKind::flash_3;
-  const bool own = work.kind == AttentionKind::flash && work.native && (has_warp_groups(gpu) || work.cached);
+  // cuDNN has a fixed order of sums on Hopper (Transformer Engine, dot_product_attention/utils.py: filter of
+  // determinism).
+  const bool ordered = work.deterministic && has_tensor_memory(gpu);
+  const bool own =
+      work.kind == AttentionKind::flash && work.native && !ordered && (has_warp_groups(gpu) || work.cached);
   return own ? AttentionKind::flash : AttentionKind::flash_2;
 }
 

@@ -54,9 +54,9 @@ double tiles_per_block(InnerLoop loop, bool backward) {
 
 // The backward pass also reads O and dO for the softmax's row sums, clears and accumulates dQ in fp32 and converts it:
 // tensors of Q's size that pass through memory outside the main kernel (FlashAttention-2's preprocess and convert
-// kernels): O and dO once, dQ of twice the width cleared and read, dQ written: 2 + 2 + 2 + 1. Where heads share keys,
-// each writes its own dK and dV, read again to be added up: twice 2.
-constexpr double backward_side_passes = 7.0;
+// kernels): O and dO once, dQ written: 2 + 1; each sum of dQ, of twice the width, cleared and read: 2 + 2. Where heads
+// share keys, each writes its own dK and dV, read again to be added up: twice 2.
+constexpr double backward_side_passes = 3.0, passes_of_sum = 4.0;
 constexpr double backward_kernels = 3.0;
 constexpr double shared_key_passes = 4.0;
 
@@ -138,6 +138,17 @@ ScoreTime time_per_score(const Attention& work, Precision precision, AttentionKi
   return {total / clock, std::min(multiply, softmax) / clock};
 }
 
+// Sums of dQ. Blocks of keys add to one in any order; for a fixed order FlashAttention-2 starts as few blocks a head as
+// occupy the multiprocessors, each with a sum of its own, which go on to further keys
+// (csrc/flash_attn/src/flash_bwd_launch_template.h, gridDimx).
+bool has_fixed_order(const Attention& work, AttentionKind kernel) {
+  return work.backward && work.deterministic && kernel == AttentionKind::flash_2;
+}
+double query_sums(const Attention& work, AttentionKind kernel, const Gpu& gpu) {
+  const double heads = number(work.batch) * number(work.heads);
+  return has_fixed_order(work, kernel) ? std::ceil(std::min<double>(gpu.sms, key_rows(work).blocks) / heads) : 1.0;
+}
+
 // Keys that a block of queries visits (backward: queries that a block of keys visits), on average and at most.
 struct Visits {
   double average, most;
@@ -207,7 +218,12 @@ Blocks blocks_of(const Attention& work, Precision precision, AttentionKind kerne
   const HeadRows rows = work.backward ? key_rows(work) : query_rows(work);
   const double tiles = tiles_per_block(inner_loop(kernel, gpu), work.backward);
   const double heads = number(work.batch) * number(work.heads);
-  const double blocks = heads * std::ceil(rows.blocks / heads / tiles);
+  double blocks = heads * std::ceil(rows.blocks / heads / tiles), in_turn = 1.0;
+  if (has_fixed_order(work, kernel)) {
+    const double started = heads * query_sums(work, kernel, gpu);
+    in_turn = blocks / started;
+    blocks = std::ceil(started / gpu.sms) * gpu.sms;
+  }
   const double block_rows = tiles * number(Packing::block_rows);
   const Visits visited = visits(work, rows.rows, 0.5 * block_rows);
   const int splits =
@@ -216,8 +232,8 @@ Blocks blocks_of(const Attention& work, Precision precision, AttentionKind kerne
   const Seconds key = score.flowing * (gpu.sms * block_rows);
   const Seconds start = tiles * Seconds(calibration.attention.block_start_us * 1e-6) +
                         lone_block(work, precision, kernel, score, block_rows, gpu, calibration);
-  return {blocks * splits / gpu.sms, start + key * (visited.average / splits), start + key * (visited.most / splits),
-          splits};
+  return {blocks * splits / gpu.sms, in_turn * (start + key * (visited.average / splits)),
+          start + key * (visited.most / splits), splits};
 }
 
 // Multiprocessors take one block after the other, and at the end wait for the last: half of the longest one on average,
@@ -226,7 +242,8 @@ Blocks blocks_of(const Attention& work, Precision precision, AttentionKind kerne
 Seconds block_time(const Attention& work, AttentionKind kernel, const Blocks& blocks, const Gpu& gpu) {
   if (kernel == AttentionKind::flash_1) return blocks.average * (blocks.rounds / flash_1_occupancy(work, gpu));
   const bool longest_first = kernel == AttentionKind::flash_3 && work.causal && !work.backward;
-  return std::max(blocks.longest, blocks.average * blocks.rounds + blocks.longest * (longest_first ? 0.0 : 0.5));
+  const double waits = longest_first || has_fixed_order(work, kernel) ? 0.0 : 0.5;
+  return std::max(blocks.longest, blocks.average * blocks.rounds + blocks.longest * waits);
 }
 
 // Kernels beside the one that multiplies, their data in no cache before. An engine's attention is prepared by one that
@@ -261,7 +278,8 @@ KernelTime flash_time(const Attention& work, Precision precision, AttentionKind 
     const Bytes element = bytes_per_element(precision);
     const Bytes query = query_rows(work).rows * number(work.head_dim) * element;
     const Bytes key = work.kv_heads == work.heads ? Bytes(0.0) : key_rows(work).rows * number(work.head_dim) * element;
-    fixed = fixed * backward_kernels + (backward_side_passes * query + shared_key_passes * key) / bandwidth;
+    const double passes = backward_side_passes + passes_of_sum * query_sums(work, kernel, gpu);
+    fixed = fixed * backward_kernels + (passes * query + shared_key_passes * key) / bandwidth;
   }
   fixed = fixed + side_kernels(work, precision, kernel, blocks.splits, gpu, calibration);
   // Between products and partial outputs in memory, FlashAttention-1 alternates.

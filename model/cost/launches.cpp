@@ -94,6 +94,12 @@ LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, b
   return plan;
 }
 
+Operator filling(const std::vector<Operator>& ops) {
+  Streaming fills{StreamingKind::elementwise, Bytes(0.0), Bytes(0.0), Flops(0.0), false};
+  for (const Operator& op : ops) fills.written += result_size(op);
+  return {"filled results", fills, Precision::fp32, static_cast<int>(ops.size())};
+}
+
 LaunchTotals launch_totals(const std::vector<Operator>& ops, ExecutionMode mode, GraphedParts graphed, const Gpu& gpu,
                            const Calibration& calibration) {
   const bool compiled = mode == ExecutionMode::compiled;

@@ -68,6 +68,10 @@ bool joins(const Operator& op, const Operator& before);
 LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, bool constant_weights, const Gpu& gpu,
                          const Calibration& calibration);
 
+/// A kernel for each result, which writes over all of it before the operator does (PyTorch,
+/// torch.utils.deterministic.fill_uninitialized_memory).
+Operator filling(const std::vector<Operator>& ops);
+
 /// Host and device time of plan_launches, added up without its list, for one of many layers. An elementwise operator at
 /// the beginning of a layer is fused into the end of the layer before, and a graph, which holds all layers, is launched
 /// elsewhere.

@@ -43,6 +43,7 @@ struct Attention {
   bool fused_softmax = false;  ///< standard attention: scaling, mask and softmax are one kernel (Megatron's)
   std::int64_t window = 0;     ///< keys that a query sees on either side, itself included; 0: no window
   double density = 1.0;        ///< share of the score blocks that a block-sparse mask keeps
+  bool deterministic = false;  ///< gradients are added up in a fixed order
   int splits = 0;              ///< thread blocks per head of FlashAttention-1; 0: as many as fill the device
   bool ring = false;           ///< steps of a ring over context ranks, of which `batch` counts each
   std::optional<Packing> packing =

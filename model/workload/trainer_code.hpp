@@ -83,6 +83,8 @@ struct TrainerCode {
   bool shifted_logits = false;  ///< the loss reads a copy of the logits without the last token's (key shifted_logits)
   bool gather_logits = false;   ///< tensor ranks gather whole rows of logits for the loss; else each keeps its columns
   Loss loss;
+  /// Sums have a fixed order, and results are filled before they are written (torch.use_deterministic_algorithms).
+  bool deterministic = false;
   bool inplace_cross_entropy = false;  ///< eager cross-entropy writes the softmax, and gradients over it, into one copy
 
   [[nodiscard]] bool fuses(Fusion one) const { return kernels == KernelSet::fused || fusions.has(one); }

@@ -171,6 +171,7 @@ Attention BlockBuilder::attention_core(std::int64_t kv_heads, std::int64_t head_
   // Trainers fuse scaling, mask and softmax (Megatron); compilers write reductions that each read the scores (XLA).
   core.fused_softmax = fuses(Fusion::softmax) || !options_.compiled;
   core.native = options_.code.native_attention;
+  core.deterministic = options_.code.deterministic;
   return core;
 }
 

@@ -142,3 +142,17 @@ TEST_CASE("Consumer Blackwell has neither warp groups nor tensor memory: FlashAt
   const double rate = 512.0 / score * m.gpu.sms * m.gpu.boost_clock.value();
   CHECK(cost.flops / cost.device / FlopsPerSecond(rate) == Approx(0.94).epsilon(0.01));
 }
+
+TEST_CASE("Gradients in a fixed order: one block of keys a multiprocessor at a time, FlashAttention-2 on Blackwell") {
+  // A sum of dQ a head and multiprocessor: 108 heads fill an A100 once, the 109th takes a second round as long.
+  const auto ordered = [](std::int64_t heads) {
+    Attention work = test::attention(AttentionKind::flash, 1, heads, 8192);
+    work.backward = work.deterministic = true;
+    return work;
+  };
+  const Machine& m = machine("dgx-a100-80gb");
+  const double once = microseconds("dgx-a100-80gb", ordered(m.gpu.sms));
+  CHECK(microseconds("dgx-a100-80gb", ordered(m.gpu.sms + 1)) == Approx(2.0 * once).epsilon(0.03));
+  CHECK(attention_kernel(ordered(8), Precision::bf16, machine("dgx-h100").gpu) == AttentionKind::flash);
+  CHECK(attention_kernel(ordered(8), Precision::bf16, machine("dgx-b200").gpu) == AttentionKind::flash_2);
+}

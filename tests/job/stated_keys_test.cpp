@@ -98,6 +98,7 @@ const std::vector<Stated> stated = {
     {"workload.train.cache_cast_weights", {"true"}},
     {"workload.train.fused_optimizer", {"false"}},
     {"workload.train.clip_gradients", {"false"}},
+    {"workload.train.deterministic", {"true"}},
     {"workload.train.context_sharding", {"in_order"}},
     {"plan.context_method", {"all_gather", "ulysses"}},
     {"workload.train.fp8_all_gather", {"false"}},

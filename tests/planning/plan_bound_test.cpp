@@ -40,6 +40,7 @@ TEST_CASE("A bound is the same bits whatever plans were bounded before it") {
       "bounded.yaml");
   const Topology topology(scenario.cluster);
   auto& train = std::get<TrainWorkload>(scenario.workload);
+  scenario.plan.sync.accumulation = Sync::Accumulation::added;
   PassSteps used(scenario, topology);
   std::map<bool, Model> models;
   for (int round = 0; round < 2; ++round) {
@@ -47,6 +48,7 @@ TEST_CASE("A bound is the same bits whatever plans were bounded before it") {
       for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
         CAPTURE(round, zero, recompute);
         scenario.plan.zero = zero;
+        scenario.plan.sync.gradient_precision = zero == 1 ? Precision::bf16 : Precision::fp32;
         train.recompute = recompute;
         const Model& model =
             models.try_emplace(zero == 3, build_model(train.model, build_options(train, scenario.plan))).first->second;

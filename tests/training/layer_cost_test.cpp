@@ -48,6 +48,20 @@ TEST_CASE("Megatron-LM runs a whole layer again, PyTorch's checkpoint stops befo
   }
 }
 
+TEST_CASE("deterministic kernels fill their results first") {
+  // A layer's ten results, each of two bytes, in hidden widths a token: norms 1 + 1, QKV 3, attention 1, its projection
+  // 1, feed-forward 4 + 4 + 1, residual sums 1 + 1.
+  const std::string megatron = "plan.framework=megatron";
+  const Priced p({megatron}), filled({megatron, "workload.train.deterministic=true"});
+  const Calibration& c = p.scenario.calibration;
+  const BytesPerSecond memory = p.scenario.cluster.node.gpu.memory_bandwidth * c.streaming.bandwidth_efficiency;
+  const Seconds starts = Seconds((c.streaming.kernel_us + c.host.launch_gap_us) * 1e-6) * 10.0;
+  const Seconds fills = (Bytes(2.0 * 18.0 * 4.0 * 2048.0 * 2048.0) / memory + starts) * kernel_slowdown_of(p);
+  const LayerCost with = filled.pricer.price(filled.block), without = p.pricer.price(p.block);
+  CHECK((with.forward.kernels - without.forward.kernels).value() == Approx(fills.value()).epsilon(0.01));
+  CHECK(with.forward.dispatch > without.forward.dispatch);
+}
+
 TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes per parameter in each backward pass") {
   // bf16 gradients of the unit, whole on every GPU: read and written twice, beside the layer's own backward kernels and
   // what the transfers beside them cost.

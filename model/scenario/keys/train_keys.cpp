@@ -132,6 +132,9 @@ constexpr Key train_keys[] = {
     member<&TrainerCode::inplace_cross_entropy, to_transformers, no_loss_copies>(
         "Compute softmax and gradient of cross-entropy in place, in one fp32 copy of the logits.",
         {.usual = "false", .together = "loss: eager"}),
+    member<&TrainerCode::deterministic>(
+        "Deterministic algorithms: eager code fills results first, sums have a fixed order.",
+        {.together = "PyTorch: torch.use_deterministic_algorithms."}),
     member<&TrainWorkload::master_weights, to_short_weights, servers_hold, fp32_weights>(
         "Keep fp32 master weights of 2-byte weights.", {.usual = "true for 2-byte weights"}),
     member<&TrainWorkload::recompute_early_stop, everywhere, nothing_recomputed>(

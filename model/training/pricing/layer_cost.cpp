@@ -158,6 +158,15 @@ LayerPassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds aro
   return {{}, device * slowdown_, host * gpus_of_process(scenario_.plan, scenario_.cluster)};
 }
 
+LayerPassCost LayerPricer::pass_cost(const std::vector<Operator>& ops, Seconds around_launch) const {
+  LayerPassCost cost = cost_of(ops, around_launch);
+  if (!train_.code.deterministic || scenario_.plan.execution == ExecutionMode::compiled) return cost;
+  const LayerPassCost fills = cost_of({filling(ops)});
+  cost.kernels += fills.kernels;
+  cost.dispatch += fills.dispatch;
+  return cost;
+}
+
 /// Collectives are launched as kernels are. In eager layers with graphed parts, those of tensor ranks are nodes.
 Seconds LayerPricer::dispatch(const std::vector<LayerCollective>& collectives, Seconds around_launch) const {
   int calls = 0;
@@ -182,7 +191,7 @@ CountedPass LayerPricer::counted_pass(const Layer& layer) const {
   CountedPass pass;
   const std::array<std::vector<Operator>, 3> parts = operators_around_counts(layer);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const LayerPassCost cost = cost_of(parts[i], around_launches(layer));
+    const LayerPassCost cost = pass_cost(parts[i], around_launches(layer));
     pass[i] = {cost.dispatch, cost.kernels};
   }
   return pass;
@@ -232,7 +241,7 @@ LayerCost LayerPricer::price(const Layer& layer) const {
 
 LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
   const Seconds around = around_launches(layer);
-  LayerCost cost{cost_of(layer.forward, around), {}, cost_of(layer.backward, around)};
+  LayerCost cost{pass_cost(layer.forward, around), {}, pass_cost(layer.backward, around)};
   cost.forward.dispatch += dispatch(layer.forward_collectives, around);
   cost.backward.dispatch += dispatch(layer.backward_collectives, around);
   if (chunks_products()) {
@@ -259,7 +268,7 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
 LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) const {
   const std::vector<Operator>& again = layer.run_again(train_.recompute);
   if (&again != &layer.forward) {
-    cost.recompute = cost_of(again, around_launches(layer));
+    cost.recompute = pass_cost(again, around_launches(layer));
     return cost;
   }
   cost.recompute = cost.forward;
@@ -267,7 +276,7 @@ LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) co
   if (train_.recompute_early_stop) {
     const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
                                      layer.forward.end());
-    const LayerPassCost spared = cost_of(tail, around_launches(layer));
+    const LayerPassCost spared = pass_cost(tail, around_launches(layer));
     cost.recompute.kernels -= spared.kernels;
     cost.recompute.dispatch -= spared.dispatch;
   }

@@ -105,6 +105,8 @@ class LayerPricer {
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
   [[nodiscard]] LayerPassCost cost_of(const std::vector<Operator>& ops, Seconds around_launch = {}) const;
+  /// The same with what eager code does beside the operators of a pass.
+  [[nodiscard]] LayerPassCost pass_cost(const std::vector<Operator>& ops, Seconds around_launch) const;
   [[nodiscard]] Seconds dispatch(const std::vector<LayerCollective>& collectives, Seconds around_launch) const;
   [[nodiscard]] Seconds around_launches(const Layer& layer) const;
   [[nodiscard]] CountedPass counted_pass(const Layer& layer) const;

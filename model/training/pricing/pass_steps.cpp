@@ -31,6 +31,7 @@ PassSteps::Key PassSteps::key_of(const Model& model) const {
           .gathered_again = sharded && plan.reshard_after_forward,
           .accumulation = plan.sync.accumulation,
           .divides_gradients = divides_gradients(plan),
+          .gradient_precision = plan.sync.gradient_precision,
           .tensor_overlap = plan.tensor_overlap,
           .hides_exchanges = hides_exchanges(plan),
           .waits_for_slowest = plan.sync.waits_for_slowest(),

@@ -31,6 +31,7 @@ class PassSteps {
     bool sharded = false, copied = false, gathered_again = false;  ///< weights, by ZeRO-3
     Sync::Accumulation accumulation = Sync::Accumulation::fused;
     bool divides_gradients = false;
+    Precision gradient_precision = Precision::fp32;
     bool tensor_overlap = false, hides_exchanges = false, waits_for_slowest = true, single_process = false;
     auto operator<=>(const Key&) const = default;
   };
