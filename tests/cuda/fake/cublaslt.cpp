@@ -1,4 +1,5 @@
 // libcublasLt.so: accepts every description, and products take the same time.
+#include <cmath>
 #include <cstring>
 #include <set>
 

@@ -1,6 +1,7 @@
 // 2-D convolutions and their gradients by cuDNN.
 #ifdef FORETRAIN_HAS_CUDNN
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "validate/cuda/math/convolution_graph.hpp"
