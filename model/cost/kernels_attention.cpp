@@ -138,15 +138,12 @@ ScoreTime time_per_score(const Attention& work, Precision precision, AttentionKi
   return {total / clock, std::min(multiply, softmax) / clock};
 }
 
-// Sums of dQ. Blocks of keys add to one in any order; for a fixed order FlashAttention-2 starts as few blocks a head as
-// occupy the multiprocessors, each with a sum of its own, which go on to further keys
+// Sums of dQ in a fixed order; 0: blocks of keys add to one in any order. FlashAttention-2 starts as few blocks a head
+// as occupy the multiprocessors, each with a sum of its own, which go on to further keys
 // (csrc/flash_attn/src/flash_bwd_launch_template.h, gridDimx).
-bool has_fixed_order(const Attention& work, AttentionKind kernel) {
-  return work.backward && work.deterministic && kernel == AttentionKind::flash_2;
-}
-double query_sums(const Attention& work, AttentionKind kernel, const Gpu& gpu) {
-  const double heads = number(work.batch) * number(work.heads);
-  return has_fixed_order(work, kernel) ? std::ceil(std::min<double>(gpu.sms, key_rows(work).blocks) / heads) : 1.0;
+double fixed_sums(const Attention& work, AttentionKind kernel, const Gpu& gpu) {
+  if (!work.backward || !work.deterministic || kernel != AttentionKind::flash_2) return 0.0;
+  return std::ceil(std::min<double>(gpu.sms, key_rows(work).blocks) / (number(work.batch) * number(work.heads)));
 }
 
 // Keys that a block of queries visits (backward: queries that a block of keys visits), on average and at most.
@@ -219,8 +216,7 @@ Blocks blocks_of(const Attention& work, Precision precision, AttentionKind kerne
   const double tiles = tiles_per_block(inner_loop(kernel, gpu), work.backward);
   const double heads = number(work.batch) * number(work.heads);
   double blocks = heads * std::ceil(rows.blocks / heads / tiles), in_turn = 1.0;
-  if (has_fixed_order(work, kernel)) {
-    const double started = heads * query_sums(work, kernel, gpu);
+  if (const double started = heads * fixed_sums(work, kernel, gpu); started > 0.0) {
     in_turn = blocks / started;
     blocks = std::ceil(started / gpu.sms) * gpu.sms;
   }
@@ -242,7 +238,7 @@ Blocks blocks_of(const Attention& work, Precision precision, AttentionKind kerne
 Seconds block_time(const Attention& work, AttentionKind kernel, const Blocks& blocks, const Gpu& gpu) {
   if (kernel == AttentionKind::flash_1) return blocks.average * (blocks.rounds / flash_1_occupancy(work, gpu));
   const bool longest_first = kernel == AttentionKind::flash_3 && work.causal && !work.backward;
-  const double waits = longest_first || has_fixed_order(work, kernel) ? 0.0 : 0.5;
+  const double waits = longest_first || fixed_sums(work, kernel, gpu) > 0.0 ? 0.0 : 0.5;
   return std::max(blocks.longest, blocks.average * blocks.rounds + blocks.longest * waits);
 }
 
@@ -278,7 +274,7 @@ KernelTime flash_time(const Attention& work, Precision precision, AttentionKind 
     const Bytes element = bytes_per_element(precision);
     const Bytes query = query_rows(work).rows * number(work.head_dim) * element;
     const Bytes key = work.kv_heads == work.heads ? Bytes(0.0) : key_rows(work).rows * number(work.head_dim) * element;
-    const double passes = backward_side_passes + passes_of_sum * query_sums(work, kernel, gpu);
+    const double passes = backward_side_passes + passes_of_sum * std::max(1.0, fixed_sums(work, kernel, gpu));
     fixed = fixed * backward_kernels + (passes * query + shared_key_passes * key) / bandwidth;
   }
   fixed = fixed + side_kernels(work, precision, kernel, blocks.splits, gpu, calibration);

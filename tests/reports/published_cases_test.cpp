@@ -51,8 +51,6 @@ TEST_CASE("Published training runs are predicted within the bars that are claime
            // On P100 and K80, parameter server and replicated.
            {"cases_tensorflow_2017.csv", "", 0.08},
            {"cases_nemo_fp8_h100.csv", "nemo-fp8-h100", 0.15},  // no row fitted
-           // Deterministic, no row fitted; 17, 15 and 40 % as other training.
-           {"cases_megatron_lm_goldens.csv", "", 0.10},
            // The first rows say `flash`, which is FlashAttention-4 here; what they ran is not printed, and all are
            // predicted too fast. The second are rates, predicted too slow, which weighs more as a time.
            {"cases_llama70b_b200_megatron.csv", "simumax-b200-70b", 0.14},

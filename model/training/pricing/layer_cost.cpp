@@ -159,12 +159,8 @@ LayerPassCost LayerPricer::cost_of(const std::vector<Operator>& ops, Seconds aro
 }
 
 LayerPassCost LayerPricer::pass_cost(const std::vector<Operator>& ops, Seconds around_launch) const {
-  LayerPassCost cost = cost_of(ops, around_launch);
-  if (!train_.code.deterministic || scenario_.plan.execution == ExecutionMode::compiled) return cost;
-  const LayerPassCost fills = cost_of({filling(ops)});
-  cost.kernels += fills.kernels;
-  cost.dispatch += fills.dispatch;
-  return cost;
+  const bool fills = train_.code.deterministic && scenario_.plan.execution != ExecutionMode::compiled;
+  return fills ? cost_of(ops, around_launch) + cost_of({filling(ops)}) : cost_of(ops, around_launch);
 }
 
 /// Collectives are launched as kernels are. In eager layers with graphed parts, those of tensor ranks are nodes.
