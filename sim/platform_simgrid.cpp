@@ -216,7 +216,7 @@ void Pool::forget_communications() {
 /// A link whose bandwidth is set is shared anew, with all that it is joined to, even where it stays the same. SimGrid
 /// divides a full link in inverse proportion to what it calls penalties; an action without one is at rest. Where one
 /// begins to move on a link that awaits its turn already, SimGrid overlooks the others that it crosses: so all of them
-/// are told first, in their order, which a communication that has just been made can then not change.
+/// are reported first, in their order, which a communication that has just been made can then not change.
 void Pool::share(const SharingSystem::Folded& system, std::span<RouteRate> moving) {
   const auto crossed_by = [&](const RouteRate& route) -> const auto& {
     return system.crossings[static_cast<std::size_t>(route.route)];

@@ -31,8 +31,8 @@ class Refinement {
   [[nodiscard]] std::size_t watched_classes() const { return watched_classes_; }
   [[nodiscard]] const std::vector<ClassId>& classes() const { return class_of_; }
 
-  /// A round: tells apart what the last one has touched, and touches the neighbours of what it has told apart. Taking
-  /// the first half back ends the refinement.
+  /// A round: distinguishes what the last one has touched, and touches the neighbours of what it has distinguished.
+  /// Taking the first half back ends the refinement.
   void split_touched() {
     const auto by_class = [&](Vertex node) { return class_of_[at_index(node)]; };
     // The first round touches all, class by class.

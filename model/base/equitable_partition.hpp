@@ -48,8 +48,8 @@ class Neighbours {
 };
 
 /// The class of each vertex, numbered in the order of their first members. Vertices of different colours never share
-/// one. O(e log e) for e edges. Classes are told apart by sums of 64-bit hashes: a million vertices have one chance in
-/// 10⁷ that two different classes are taken for one.
+/// one. O(e log e) for e edges. Classes are distinguished by sums of 64-bit hashes: a million vertices have one chance
+/// in 10⁷ that two different classes are taken for one.
 std::vector<std::int32_t> coarsest_equitable_partition(const ColouredGraph& graph, const Neighbours& neighbours);
 
 /// As far as the first `vertices`, or so many from another one on, do not fall into more than `classes` classes. The

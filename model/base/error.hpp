@@ -1,4 +1,4 @@
-// Errors, by who can mend them: ScenarioError and UsageError the user, who is told where and what would be
+// Errors, by who can mend them: ScenarioError and UsageError the user, who learns where and what would be
 // right; ImpossiblePlan a search, which tries another, or the user; InternalError nobody but us.
 #pragma once
 
@@ -43,7 +43,7 @@ class UsageError : public std::runtime_error {
 };
 
 /// A combination of schedule, plan and hardware that cannot be carried out, though each part of it could be. Searches
-/// pass it by; where the user asked for it, it is told as a ScenarioError at the key, and counts as bad input.
+/// pass it by; where the user asked for it, it is reported as a ScenarioError at the key, and counts as bad input.
 class ImpossiblePlan : public std::runtime_error {
  public:
   /// `key`: dotted, of what would have to change; empty where the thrower does not know.

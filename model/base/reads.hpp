@@ -18,7 +18,7 @@ void note_reads(const ReadSet& numbers);
 /// This thread's reads since the innermost ReadScope began; without a scope, all of them.
 const ReadSet& reads_so_far();
 
-/// A stretch of work whose reads are told apart. When it ends, they count as those of the work around it.
+/// A stretch of work whose reads are distinguished. When it ends, they count as those of the work around it.
 class ReadScope {
  public:
   ReadScope();

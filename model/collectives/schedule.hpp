@@ -43,8 +43,8 @@ struct Schedule {
   int phases = 0;
   std::function<Phase(int phase)> phase;
   /// Number of phases from `phase` on that an estimate counts as equal to `representative`. They move the same amounts
-  /// between the same participants, as all phases of a ring do. Where phases are too many to be told apart, as in long
-  /// chains, the representative is the one that moves most.
+  /// between the same participants, as all phases of a ring do. Where phases are too many to be distinguished, as in
+  /// long chains, the representative is the one that moves most.
   struct PhaseRun {
     int length = 1;
     int representative = 0;

@@ -20,7 +20,7 @@ namespace foretrain {
 MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& train, const Model& model);
 
 /// The same account moment by moment: its fullest moment is memory_footprint's. A step repeats itself, so a pipeline's
-/// filling, some micro-batches of its steady state and its emptying are told.
+/// filling, some micro-batches of its steady state and its emptying are reported.
 MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& train, const Model& model);
 
 /// For a plan that does not fit: which single changes (recomputation, smaller micro-batch, offloading, ZeRO over the

@@ -59,7 +59,7 @@ class StageMemory {
 
   using Emit = std::function<void(MemoryTimeline::Phase, const Layers&, int index, const MemoryParts&)>;
   /// The moments of a pass through a chunk while `others` are kept by other passes. `every_layer`: of equal layers each
-  /// one is told of, else only the one at which most is alive.
+  /// one may ask for, else only the one at which most is alive.
   void forward(int chunk, Bytes others, bool every_layer, const Emit& emit) const;
   /// `parted`: it makes no gradients of weights, and keeps what these need.
   void backward(int chunk, bool parted, Bytes others, bool every_layer, const Emit& emit) const;

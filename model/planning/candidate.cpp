@@ -64,8 +64,8 @@ void Candidate::take(const PlanPoint& point) {
 }
 
 /// The part of a step behind its passes depends on parameters, not on activations or on the order of passes; overlap is
-/// told apart by the caller. ZeRO-1 and 2 differ in memory alone, in what a reader makes of them, and in when gradients
-/// leave.
+/// distinguished by the caller. ZeRO-1 and 2 differ in memory alone, in what a reader makes of them, and in when
+/// gradients leave.
 Candidate::Ending Candidate::ending() const {
   const Sync& sync = plan().sync;
   Ending key{.point = point_,

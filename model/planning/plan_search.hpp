@@ -27,7 +27,7 @@ struct PlanSearch {
   std::vector<PlanCandidate> best, infeasible;  ///< the best first
 };
 
-/// `objectives`: one for each space. `progress`: told of what is done after each round.
+/// `objectives`: one for each space. `progress`: called after each round with what is done.
 PlanSearch search_plans(
     const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives, std::size_t kept,
     const RunTasks& run_tasks = run_tasks_here,

@@ -201,8 +201,8 @@ void throw_with_unknown_keys(const ScenarioError& error, const YamlNode& scenari
   if (const auto* several = dynamic_cast<const UnknownKeys*>(&error)) all = several->complaints();
   const auto known = keys::keys_of({.kind = keys::Form::Kind::mapping, .mapping = &keys::scenario}, "");
   for (ScenarioError& other : unknown_keys(scenario, "", known)) {
-    const bool told = std::ranges::any_of(all, [&](const ScenarioError& one) { return one.key() == other.key(); });
-    if (!told) all.push_back(std::move(other));
+    const bool reported = std::ranges::any_of(all, [&](const ScenarioError& one) { return one.key() == other.key(); });
+    if (!reported) all.push_back(std::move(other));
   }
   throw UnknownKeys(std::move(all));
 }

@@ -19,7 +19,7 @@ enum ExitStatus : int {
 #define COMMAND(name) void add_##name(CLI::App& app, ExitStatus& status);
 #include "reports/cli/commands.def"
 
-/// The subcommands that people are told of.
+/// The subcommands that help lists.
 std::vector<const CLI::App*> visible_subcommands(const CLI::App& app);
 
 /// Completions of the last of `words`, which are those behind the program's name; the last may be empty.

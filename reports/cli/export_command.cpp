@@ -21,7 +21,7 @@ struct ExportOptions {
   std::vector<std::string> overrides;
 };
 
-/// Above the settings where the format has comments; told on stderr in any case.
+/// Above the settings where the format has comments; reported on stderr in any case.
 std::string with_remarks(const Exporter& exporter, const ExportedFile& file, const std::string& scenario) {
   std::vector<std::string> remarks;
   for (const std::string& line : file.unsaid) remarks.push_back("not in this file: " + line);

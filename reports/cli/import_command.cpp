@@ -18,7 +18,7 @@ ImportInput input_of(const std::string& file, const ImportInput& options) {
   return input;
 }
 
-/// A table of all logs. Where the arguments of one become no scenario, its row has none, and why is told.
+/// A table of all logs. Where the arguments of one become no scenario, its row has none, and why is reported.
 std::string imported_logs(const std::vector<std::string>& files, const ImportInput& options,
                           const std::string& scenario_output) {
   std::vector<LoggedRun> runs;

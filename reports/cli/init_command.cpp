@@ -74,12 +74,12 @@ std::string batch_lines(const InitOptions& options, const MachineCount& machines
   UsualBatch batch{options.batch, ""};
   if (options.batch == 0) batch = usual_batch(model, machines.gpus());
   const double tokens = tokens_of_samples(read_model(model));
-  std::string told = tokens > 0.0
-                         ? fmt::format("{} tokens a step", format_count(tokens * static_cast<double>(batch.samples)))
-                         : counted(batch.samples, "sample") + " a step";
-  if (!batch.why.empty()) told += "; " + batch.why;
+  std::string reported =
+      tokens > 0.0 ? fmt::format("{} tokens a step", format_count(tokens * static_cast<double>(batch.samples)))
+                   : counted(batch.samples, "sample") + " a step";
+  if (!batch.why.empty()) reported += "; " + batch.why;
   std::string text;
-  for (const std::string& line : split(wrap(told, 112, 0), '\n')) text += fmt::format("    # {}\n", line);
+  for (const std::string& line : split(wrap(reported, 112, 0), '\n')) text += fmt::format("    # {}\n", line);
   return text + commented(4, keys::train, "global_batch", std::to_string(batch.samples));
 }
 

@@ -134,7 +134,7 @@ Result predict_row(const Case& row, Fidelity fidelity);
 std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor);
 /// predict_row of each.
 std::vector<Outcome> predict_cases(const std::vector<Case>& cases, Fidelity fidelity, int jobs);
-/// The results. Where one is missing, why is told, and `status` becomes what the program ends with.
+/// The results. Where one is missing, why is reported, and `status` becomes what the program ends with.
 std::vector<Result> results_of(std::vector<Outcome> outcomes, ExitStatus& status);
 
 }  // namespace foretrain

@@ -57,7 +57,7 @@ struct Searched {
   std::vector<PlanObjective> objectives;
 };
 
-/// Each candidate predicted, in the order given; those whose prediction fails are left out and told.
+/// Each candidate predicted, in the order given; those whose prediction fails are left out and reported.
 std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, const Searched& searched,
                                const PlanOptions& options) {
   const auto& [hardware, spaces, objectives] = searched;
@@ -108,7 +108,7 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
   return plans;
 }
 
-/// Hardware on which no plan is possible is told, each reason once, unless it is the only one and there is no other
+/// Hardware on which no plan is possible is reported, each reason once, unless it is the only one and there is no other
 /// hardware.
 Searched spaces_of(const PlanOptions& options, const PlanDimensions& chosen) {
   Searched all;

@@ -78,7 +78,7 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 /// Text of an error, with the user's long words cut.
-std::string told(std::string_view error) {
+std::string reported(std::string_view error) {
   constexpr std::size_t longest_word = 400;
   std::string text;
   for (std::size_t at = 0, end = 0; at < error.size(); at = end) {
@@ -95,7 +95,7 @@ ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
     for (const CLI::App* one = &app; !one->get_subcommands().empty(); command += " " + one->get_name()) {
       one = one->get_subcommands().front();
     }
-    std::fprintf(stderr, "foretrain: %s; `%s --help` explains its arguments\n", told(end.what()).c_str(),
+    std::fprintf(stderr, "foretrain: %s; `%s --help` explains its arguments\n", reported(end.what()).c_str(),
                  command.c_str());
     return ExitStatus::bad_input;
   }
@@ -127,7 +127,7 @@ ExitStatus parse(CLI::App& app, int argc, char** argv, const ExitStatus& status)
 ExitStatus complain(const std::string& error, ExitStatus status) {
   const bool coloured = has_colours(STDERR_FILENO);
   std::fprintf(stderr, "%sforetrain:%s %s\n", coloured ? "\033[1;31m" : "", coloured ? "\033[0m" : "",
-               told(error).c_str());
+               reported(error).c_str());
   return status;
 }
 

@@ -34,9 +34,9 @@ std::optional<ScalingPart> scaling_part(PlotOptions shared, const Scenario& scen
   ScalingPart part;
   part.fidelity = shared.fidelity;
   part.usd_per_gpu_hour = scenario.cluster.usd_per_gpu_hour;
-  std::set<std::string> told;
+  std::set<std::string> reported;
   part.chart = predict_scaling(shared, [&](const std::string& why) {
-                 if (told.insert(why).second) part.not_predicted.push_back(why);
+                 if (reported.insert(why).second) part.not_predicted.push_back(why);
                }).front();
   return part;
 }

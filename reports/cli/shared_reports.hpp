@@ -32,7 +32,7 @@ PlanDimensions plan_dimensions(const std::vector<std::string>& fixed, const std:
 MemoryReport memory_report(const std::string& file, const std::vector<std::string>& overrides);
 
 /// Each file's training on options.gpus by options.algorithms. Points without a prediction are absent, and `tell` is
-/// told why.
+/// given the reason.
 std::vector<ScalingChart> predict_scaling(const PlotOptions& options,
                                           const std::function<void(const std::string&)>& tell);
 

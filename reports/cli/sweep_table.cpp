@@ -174,8 +174,8 @@ void add_json_record(const Selected& rows, const std::vector<std::string>& colum
 
 /// The function kind() of queries: an error without numbers and without its place, which several rows have in common.
 void kind_of_reason(sqlite3_context* context, int, sqlite3_value** arguments) {
-  const auto* const told = reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
-  const std::string_view why = told != nullptr ? told : "";  // null in a database that others changed
+  const auto* const reported = reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
+  const std::string_view why = reported != nullptr ? reported : "";  // null in a database that others changed
   const std::size_t place = why.find(": ");
   std::string text;
   for (const char c : place == std::string_view::npos ? why : why.substr(place + 2)) {

@@ -74,7 +74,7 @@ void reply_to_runs(int socket, const TextTask& task) {
   }
 }
 
-/// A forked process that carries out what it is told to, one run after the other.
+/// A forked process that carries out its orders, one run after the other.
 class Worker {
  public:
   explicit Worker(const TextTask& task) {

@@ -39,7 +39,7 @@ Reply reply_to(const std::function<std::string()>& task);
 using TextTask = std::function<std::string(std::size_t index)>;
 
 /// Tasks 0 … count − 1, shared out among `workers` forked processes in runs of neighbours, as these have most in
-/// common; `observe` is told of each reply as it comes in. Once `stop` says so, asked several times a second, the
+/// common; `observe` receives each reply as it comes in. Once `stop` says so, asked several times a second, the
 /// workers are ended and no more replies come. There are fewer workers where the system refuses more; they die with
 /// this process. Otherwise as predict_all.
 void answer_all(std::size_t count, int workers, const TextTask& task,
@@ -47,7 +47,7 @@ void answer_all(std::size_t count, int workers, const TextTask& task,
                 const std::function<bool()>& stop = {});
 
 /// Predictions 0 … count − 1, shared out among `workers` forked processes; results are in the order of their numbers,
-/// whatever the workers; `advance` is told of each as it comes in. Call it while this process has a single thread.
+/// whatever the workers; `advance` receives each as it comes in. Call it while this process has a single thread.
 /// Timelines do not come back. Throws std::system_error when there can be no processes.
 std::vector<Outcome> predict_all(std::size_t count, int workers, const Predictor& predictor,
                                  const std::function<void()>& advance = {});

@@ -37,8 +37,8 @@ std::vector<PathPart> chain_of_step(const TrainResult& train) {
     waits -= time.exposed;
   }
   for (const BreakdownPart& part : breakdown_parts) {
-    const bool told = part.time == &Breakdown::exposed_communication && !train.communication.empty();
-    times[std::string(part.name)] += told ? waits : train.breakdown.*part.time;
+    const bool reported = part.time == &Breakdown::exposed_communication && !train.communication.empty();
+    times[std::string(part.name)] += reported ? waits : train.breakdown.*part.time;
   }
   return longest_first(times, train.step_time);
 }

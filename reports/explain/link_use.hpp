@@ -42,7 +42,7 @@ struct Wait {
   Seconds time;               ///< of all its waits together
 };
 
-/// The longest first. Who is late because somebody else is, is late here, too: each wait is told of its last cause.
+/// The longest first. Who is late because somebody else is, is late here, too: each wait has its last cause.
 std::vector<Wait> waits_of(const TaskGraph& graph, const Execution& execution);
 
 struct LinkUses {

@@ -19,8 +19,8 @@ struct ChakraTrace {
 /// Ranks that have a trace: the first of each class, with its own groups and neighbours, or all.
 enum class ChakraRanks { of_classes, all };
 
-/// Returns the ranks of each process group by its number, as JSON: ASTRA-sim's communicator groups. Computation is told
-/// by its duration, what moves by its bytes: those of one rank's whole buffer, as nccl-tests counts. Throws
+/// Returns the ranks of each process group by its number, as JSON: ASTRA-sim's communicator groups. Computation is
+/// reported by its duration, what moves by its bytes: those of one rank's whole buffer, as nccl-tests counts. Throws
 /// ScenarioError for what does not train, and for parameter servers.
 std::string write_chakra_traces(const Scenario& scenario, ChakraRanks which,
                                 const std::function<void(const ChakraTrace&)>& write);

@@ -58,7 +58,7 @@ std::string experts_by_layer(const TransformerConfig& model) {
   return "[" + layers.substr(1) + "]";
 }
 
-/// Megatron pads vocabularies to a multiple of 128 for each tensor rank unless it is told a smaller one.
+/// Megatron pads vocabularies to a multiple of 128 for each tensor rank unless it is given a smaller one.
 void put_vocabulary(Outgoing& out, const TransformerConfig& model) {
   out.put("--vocab-size", std::to_string(model.vocabulary));
   constexpr std::int64_t usual = 128;

@@ -107,7 +107,7 @@ Panel to_bars(const CurveChart& chart, int width) {
   Series ranges{.colour = "#222222", .line = 1.5};
   for (std::size_t c = 0; c < curves; ++c) {
     Series bars{.name = chart.curves[c].name, .colour = area_palette.at(c % area_palette.size())};
-    if (curves == 1) bars.told = std::exchange(bars.name, "");
+    if (curves == 1) bars.table_name = std::exchange(bars.name, "");
     for (std::size_t i = 0; i < names; ++i) {
       if (!std::isnan(chart.curves[c].values[i])) add_bar(panel, bars, ranges, chart, c, i);
     }

@@ -13,7 +13,7 @@
 
 namespace foretrain {
 
-/// Colours that people with any colour vision can tell apart (Okabe and Ito 2008, "Color Universal Design").
+/// Colours that people with any colour vision can distinguish (Okabe and Ito 2008, "Color Universal Design").
 inline constexpr std::array<std::string_view, 7> palette = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                             "#E69F00", "#56B4E9", "#4D4D4D"};
 
@@ -43,12 +43,12 @@ struct Box {
 /// Points joined by a line or not, or boxes, of one colour. A line without dots has its colour's dashes.
 struct Series {
   std::string name = {};         ///< in the legend, or at the line's end; empty: in neither
-  std::string told = {};         ///< its name in tables if it has none
+  std::string table_name = {};   ///< its name in tables if it has none
   bool at_end = false;           ///< the name stands right of the panel at the height of the last point
   std::string value = {};        ///< and this behind it
   std::string_view colour = {};  ///< empty: the palette's next one
   std::vector<Point> points = {};
-  std::vector<std::string> what = {};  ///< each of the points or boxes is, where that is told
+  std::vector<std::string> what = {};  ///< each of the points or boxes is, where that is reported
   std::vector<Span> ranges = {};  ///< around each of the points, drawn as a band of the line's colour; none: no band
   double line = 0.0;              ///< width in pixels; 0: none
   bool dashed = false;

@@ -17,7 +17,7 @@ using Cells = NamedCells;
 
 /// Name of a series in tables; empty for guide lines and marks.
 std::string told_name(const Series& series) {
-  const std::string& name = series.name.empty() ? series.told : series.name;
+  const std::string& name = series.name.empty() ? series.table_name : series.name;
   return name.empty() || !series.measured ? name : name + ", measured";
 }
 
@@ -88,7 +88,7 @@ void name_series(Figure& figure, const std::vector<std::string>& names) {
   };
   for (Panel& panel : figure.panels) {
     for (Series& series : panel.series) {
-      for (std::string* name : {&series.name, &series.told}) {
+      for (std::string* name : {&series.name, &series.table_name}) {
         if (const std::size_t place = place_of(*name); place < names.size()) *name = names[place];
       }
     }

@@ -232,7 +232,7 @@ bool names_agree(const Figure& figure) {
   return true;
 }
 
-/// Lines of one colour are told apart by their places alone: their names stay at their ends, without values.
+/// Lines of one colour are distinguished by their places alone: their names stay at their ends, without values.
 void move_ends_to_legend(Figure& figure) {
   bool rows = false;
   for (Panel& panel : figure.panels) {

@@ -1,6 +1,6 @@
 // Layout of a figure, in pixels: margins that hold every text, legends, columns of panels; and how
-// series look to gnuplot. Each colour of the palette has a dot and a dash of its own, so that series are told apart in
-// grey as well.
+// series look to gnuplot. Each colour of the palette has a dot and a dash of its own, so that series are distinguished
+// in grey as well.
 #pragma once
 
 #include <string>

@@ -78,7 +78,7 @@ Panel drawn(const CasePanel& cases, const Common& common, const CaseFigure& figu
     const auto place = static_cast<std::size_t>(std::ranges::find(common.names, curve.name) - common.names.begin());
     const std::string_view colour = palette[place % palette.size()];
     Series predicted{.name = spoken(curve.name), .colour = colour, .line = 2.0};
-    Series measured{.told = predicted.name, .colour = colour, .dot = Dot::own, .dot_size = 0.8, .measured = true};
+    Series measured{.table_name = predicted.name, .colour = colour, .dot = Dot::own, .dot_size = 0.8, .measured = true};
     for (const CasePoint& point : curve.points) {
       predicted.points.push_back({point.x, point.predicted / unit});
       measured.points.push_back({point.x, point.measured / unit});

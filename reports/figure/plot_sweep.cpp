@@ -37,7 +37,7 @@ Panel lines_panel(const CurveChart& chart) {
   Panel panel = to_panel(chart, 420, 270);
   if (chart.curves.size() > 1) return panel;
   Series& line = panel.series.front();
-  line.told = std::exchange(line.name, "");
+  line.table_name = std::exchange(line.name, "");
   line.at_end = false;
   return panel;
 }
@@ -64,7 +64,7 @@ std::string to_text(const SweepChart& sweep) {
                         times.scale.text(curve.values[*best]));
   }
   for (const CurveChart& chart : sweep.quantities) {
-    if (chart.scale.name.starts_with("time (")) continue;  // it is told already
+    if (chart.scale.name.starts_with("time (")) continue;  // it is reported already
     text += fmt::format("\n{}\n\n{}", chart.scale.name, table_text(cells_of(chart, sweep.key)));
   }
   return text;

@@ -348,10 +348,10 @@ Figure to_figure(const TopologyPicture& picture) {
   figure.panels.push_back(node_panel(picture.node, picture.network, width));
   Panel& machine = figure.panels.back();
   machine.title = picture.cluster ? "each " + picture.node.name : picture.title;
-  const std::string told = picture.node.description.empty() ? "" : picture.node.description + "; ";
+  const std::string reported = picture.node.description.empty() ? "" : picture.node.description + "; ";
   const int letters = width / text_width("x", 12);
-  machine.subtitle = wrap(fmt::format("{}{} x {}; bandwidths of large copies in one direction", told, picture.node.gpus,
-                                      picture.node.gpu.name),
+  machine.subtitle = wrap(fmt::format("{}{} x {}; bandwidths of large copies in one direction", reported,
+                                      picture.node.gpus, picture.node.gpu.name),
                           letters, 0);
   return figure;
 }

@@ -35,7 +35,7 @@ void set_ulysses(Settings& settings, Draft& draft) {
   draft.set("plan.context_method", "ulysses", *ulysses);
 }
 
-/// Shards are a part of all ranks where replicas of them are told; those of a sequence are among them.
+/// Shards are a part of all ranks where replicas of them are described; those of a sequence are among them.
 void set_accelerate_shards(Settings& settings, Draft& draft) {
   const auto replicas = settings.whole("parallelism_config.parallelism_config_dp_replicate_size");
   const ForeignSetting* shard = settings.find("parallelism_config.parallelism_config_dp_shard_size");

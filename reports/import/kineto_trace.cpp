@@ -143,9 +143,9 @@ class IdleCauses {
     for (const auto& [start, end] : loading_) loader += std::max(0.0, std::min(end, to) - std::max(start, from));
     loader = std::min(loader, to - from);
     const auto launch = next == nullptr ? launched_.end() : launched_.find(next->correlation);
-    const bool told = !launched_.empty() && (next == nullptr || launch != launched_.end());
-    const bool late = next == nullptr || (told && launch->second > from);
-    Seconds& rest = !told ? idle.unknown : late ? idle.host : idle.dependency;
+    const bool described = !launched_.empty() && (next == nullptr || launch != launched_.end());
+    const bool late = next == nullptr || (described && launch->second > from);
+    Seconds& rest = !described ? idle.unknown : late ? idle.host : idle.dependency;
     rest += Seconds((to - from - loader) * 1e-6);
     idle.loader += Seconds(loader * 1e-6);
   }

@@ -30,7 +30,7 @@ struct Measured {
 struct Surroundings {
   std::map<std::string, int> ranks_on;  ///< by host
   std::string gpu;                      ///< "NVIDIA H100 80GB HBM3"
-  std::string operation;                ///< empty: not told
+  std::string operation;                ///< empty: not described
   [[nodiscard]] int ranks() const {
     int sum = 0;
     for (const auto& [host, ranks] : ranks_on) sum += ranks;
@@ -179,9 +179,9 @@ std::string likely_node(const std::string& name, int gpus, const SourcePosition&
     throw ScenarioError(where, "cluster.node", fmt::format("no GPU of the catalogue is \"{}\"", name),
                         "--set cluster.node=NAME of `foretrain list`");
   }
-  ToldNode told;
-  told.gpus = gpus;
-  const YamlNode nearest = nearest_node(told, *gpu);
+  DescribedNode described;
+  described.gpus = gpus;
+  const YamlNode nearest = nearest_node(described, *gpu);
   const auto has = number_behind("n" + text_at(nearest, "gpus"), "n");
   if (text_at(nearest, "gpu") == *gpu && has && *has >= gpus) return text_at(nearest, "name");
   throw ScenarioError(

@@ -31,7 +31,7 @@ class TopologyReader {
   }
 
   /// Once.
-  ToldNode read() {
+  DescribedNode read() {
     number_gpus();
     for (const pugi::xml_node cpu : root_.children("cpu")) {
       const std::string name = fmt::format("cpu{}", told_.sockets++);
@@ -143,7 +143,7 @@ class TopologyReader {
     told_.gpu = gpus_of_capability(capability, true).front();
     told_.gpu_why = "assumed by its slot, nothing names it; --set gpu=NAME of `foretrain list`";
     told_.gpu_assumed = told_.gpu_by_class = true;
-    told_.nvlinks_told = false;
+    told_.nvlinks_known = false;
     notes_.emplace_back("The file leaves NVLinks and the speed of NICs to NCCL, which looks for itself.");
   }
 
@@ -178,7 +178,7 @@ class TopologyReader {
         add_gpu(child, child.child("gpu"), part);
       } else if (const pugi::xml_node nic = child.child("nic")) {
         add_cards(nic, part, slot(child));
-      } else if (is_card(child) && !told_.nvlinks_told) {
+      } else if (is_card(child) && !told_.nvlinks_known) {
         cards_.push_back({part, slot(child), 0.0, false});
         told_.medium = has_class(child, "0x0207") ? "infiniband" : "ethernet";
       } else if (leads_to_parts(child)) {
@@ -246,7 +246,7 @@ class TopologyReader {
       if (told_.card_places.size() >= 1024) break;
       told_.card_places.push_back(card.place);
       told_.card_link = card.link.empty() ? figures_->slot : card.link;
-      if (card.gigabits == 0.0) continue;  // not told
+      if (card.gigabits == 0.0) continue;  // not described
       told_.card_gigabits = card.gigabits;
       told_.gpu_direct = card.direct;
     }
@@ -258,7 +258,7 @@ class TopologyReader {
   void drop_empty_switches() {
     for (std::size_t i = told_.links.size(); i-- > 0;) {
       const std::string& name = told_.links[i].a;
-      const bool used = std::ranges::find(told_.links, name, &ToldLink::b) != told_.links.end() ||
+      const bool used = std::ranges::find(told_.links, name, &DescribedLink::b) != told_.links.end() ||
                         std::ranges::find(told_.card_places, name) != told_.card_places.end();
       if (name.starts_with("plx") && !used) told_.links.erase(told_.links.begin() + static_cast<std::ptrdiff_t>(i));
     }
@@ -286,7 +286,7 @@ class TopologyReader {
   const Draft& draft_;
   pugi::xml_document document_;
   pugi::xml_node root_;
-  ToldNode told_;
+  DescribedNode told_;
   std::optional<Gpu> figures_;  ///< of the GPU, also where the user says which
   int switches_ = 0;
   std::map<std::string, int> gpu_numbers_;  ///< by PCI bus
@@ -301,9 +301,9 @@ std::string import_nccl_topology(const ImportInput& input) {
   require_config_text(input);
   Draft draft(input);
   TopologyReader reader(input, draft);
-  ToldNode told = reader.read();
+  DescribedNode described = reader.read();
   for (const std::string& note : reader.notes()) draft.note(note);
-  return finished_node(draft, std::move(told), "nccl-topology");
+  return finished_node(draft, std::move(described), "nccl-topology");
 }
 
 }  // namespace foretrain

@@ -45,10 +45,10 @@ std::vector<std::string> name_words(std::string_view name) {
 }
 
 /// gpu0, gpu1, … with the same link to the same part are one entry: gpu0..gpu7.
-std::vector<ToldLink> in_ranges(const std::vector<ToldLink>& links) {
-  std::vector<ToldLink> ranges;
+std::vector<DescribedLink> in_ranges(const std::vector<DescribedLink>& links) {
+  std::vector<DescribedLink> ranges;
   int last = -1;  // of the range at the end
-  for (const ToldLink& link : links) {
+  for (const DescribedLink& link : links) {
     const auto number = number_behind(link.a, "gpu");
     const bool joins = !ranges.empty() && number && last >= 0 && *number == last + 1 && ranges.back().b == link.b &&
                        !link.b.starts_with("gpu") && ranges.back().type == link.type &&
@@ -65,69 +65,71 @@ std::vector<ToldLink> in_ranges(const std::vector<ToldLink>& links) {
 }
 
 /// NVLinks as another machine of the GPU has them, of as many GPUs.
-std::vector<YamlNode> nvlinks_of(const YamlNode& machine, const ToldNode& told) {
+std::vector<YamlNode> nvlinks_of(const YamlNode& machine, const DescribedNode& described) {
   std::vector<YamlNode> links;
   const YamlNode* wiring = machine.at("wiring");
-  if (wiring == nullptr || text_at(machine, "gpus") != std::to_string(told.gpus)) return links;
+  if (wiring == nullptr || text_at(machine, "gpus") != std::to_string(described.gpus)) return links;
   std::ranges::copy_if(wiring->items, std::back_inserter(links),
                        [](const YamlNode& link) { return text_at(link, "link").starts_with("nvlink"); });
   return links;
 }
 
-void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
-  const auto add = [&](const ToldLink& link) {
+void set_wiring(Draft& draft, const DescribedNode& described, const YamlNode& nearest) {
+  const auto add = [&](const DescribedLink& link) {
     YamlNode entry =
         yaml_nodes({{"between", yaml_list({link.a, link.b}, link.where)}, {"link", yaml_scalar(link.type, link.where)}},
                    link.where);
     if (link.count > 1) {
       entry.entries.push_back({"count", link.where, yaml_scalar(std::to_string(link.count), link.where)});
     }
-    draft.append("wiring", std::move(entry), told.where, link.comment);
+    draft.append("wiring", std::move(entry), described.where, link.comment);
   };
-  std::vector<ToldLink> links = told.links;
-  std::ranges::stable_partition(links, [](const ToldLink& link) { return !link.type.starts_with("pcie"); });
+  std::vector<DescribedLink> links = described.links;
+  std::ranges::stable_partition(links, [](const DescribedLink& link) { return !link.type.starts_with("pcie"); });
   const std::string from = text_at(nearest, "name");
   std::vector<std::string> assumed;
-  if (!told.nvlinks_told) {
-    for (YamlNode& link : nvlinks_of(nearest, told)) {
-      draft.append("wiring", std::move(link), told.where, "assumed: as " + from);
+  if (!described.nvlinks_known) {
+    for (YamlNode& link : nvlinks_of(nearest, described)) {
+      draft.append("wiring", std::move(link), described.where, "assumed: as " + from);
     }
     assumed.push_back("NVLinks");
   }
-  if (told.sockets > 1) assumed.push_back("links between sockets");
+  if (described.sockets > 1) assumed.push_back("links between sockets");
   if (!assumed.empty()) draft.note_assumed("wiring", fmt::format("{} as {}", fmt::join(assumed, " and "), from));
-  for (const ToldLink& link : in_ranges(links)) add(link);
-  const ToldLink between = socket_link(nearest);
-  for (int a = 0; a < told.sockets; ++a) {
-    for (int b = a + 1; b < told.sockets; ++b) {
-      add({fmt::format("cpu{}", a), fmt::format("cpu{}", b), between.type, between.count, told.where,
+  for (const DescribedLink& link : in_ranges(links)) add(link);
+  const DescribedLink between = socket_link(nearest);
+  for (int a = 0; a < described.sockets; ++a) {
+    for (int b = a + 1; b < described.sockets; ++b) {
+      add({fmt::format("cpu{}", a), fmt::format("cpu{}", b), between.type, between.count, described.where,
            "assumed: the file does not state socket links"});
     }
   }
 }
 
-void set_processor(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
+void set_processor(Draft& draft, const DescribedNode& described, const YamlNode& nearest) {
   const std::string from = text_at(nearest, "name");
   for (const YamlEntry& entry : nearest.find("cpu")->value.entries) {
-    if (entry.key == "sockets" || (entry.key == "hierarchy" && !told.hierarchy.empty())) continue;
+    if (entry.key == "sockets" || (entry.key == "hierarchy" && !described.hierarchy.empty())) continue;
     draft.set("cpu." + entry.key, entry.value, draft.nowhere(), "assumed: as " + from);
   }
   draft.note_assumed("cpu", "as " + from);
-  draft.set("cpu.sockets", std::to_string(told.sockets), told.where, "");
-  if (!told.hierarchy.empty()) draft.set("cpu.hierarchy", told.hierarchy, told.hierarchy_where, "family and model");
+  draft.set("cpu.sockets", std::to_string(described.sockets), described.where, "");
+  if (!described.hierarchy.empty())
+    draft.set("cpu.hierarchy", described.hierarchy, described.hierarchy_where, "family and model");
 }
 
-void set_network(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
+void set_network(Draft& draft, const DescribedNode& described, const YamlNode& nearest) {
   const std::string from = text_at(nearest, "name");
-  draft.set("network.nics_per_node", std::to_string(told.card_places.size()), told.where, "");
-  if (told.card_places.empty()) return;
-  draft.set("nics.attached_to", yaml_list(told.card_places, told.where), told.where, "");
-  draft.set("nics.link", told.card_link, told.where, "");
-  if (told.card_gigabits) {
-    draft.set("network.nic_bandwidth", fmt::format("{:.10g} Gbit/s", *told.card_gigabits), told.where, "");
+  draft.set("network.nics_per_node", std::to_string(described.card_places.size()), described.where, "");
+  if (described.card_places.empty()) return;
+  draft.set("nics.attached_to", yaml_list(described.card_places, described.where), described.where, "");
+  draft.set("nics.link", described.card_link, described.where, "");
+  if (described.card_gigabits) {
+    draft.set("network.nic_bandwidth", fmt::format("{:.10g} Gbit/s", *described.card_gigabits), described.where, "");
   }
   draft.note_assumed("network", "values missing in the file, as " + from);
-  if (told.gpu_direct) draft.set("network.gpu_direct", *told.gpu_direct ? "true" : "false", told.where, "");
+  if (described.gpu_direct)
+    draft.set("network.gpu_direct", *described.gpu_direct ? "true" : "false", described.where, "");
   for (const YamlEntry& entry : nearest.find("network")->value.entries) {
     const bool replaced = entry.key == "nic" && draft.has("network.nic_bandwidth");
     const bool bandwidth = entry.key == "nic_bandwidth" && draft.has("network.nic");
@@ -161,27 +163,27 @@ YamlNode plain_node(const Gpu& gpu) {
   return catalogue_node(slot && slot->first >= 5 ? "h100-pcie-x1" : "a100-pcie-x1");
 }
 
-YamlNode nearest_node(const ToldNode& told, const std::string& gpu) {
+YamlNode nearest_node(const DescribedNode& described, const std::string& gpu) {
   const Gpu figures = gpu_named(gpu);
   std::optional<YamlNode> best;
   int most = -1;
-  const std::string rate = told.card_gigabits ? fmt::format("{:.10g} Gbit/s", *told.card_gigabits) : "";
+  const std::string rate = described.card_gigabits ? fmt::format("{:.10g} Gbit/s", *described.card_gigabits) : "";
   for (const std::string& name : catalogue_names(list_hardware(), "node")) {
     YamlNode document = catalogue_node(name);
     if (document.at("cpu.name") == nullptr || document.at("network.latency") == nullptr) continue;
     const std::string medium = medium_of(document), its_gpu = text_at(document, "gpu");
-    if (!told.medium.empty() && !medium.empty() && medium != told.medium) continue;
-    const bool same_class = told.gpu_by_class && its_gpu.find("sxm") != std::string::npos &&
+    if (!described.medium.empty() && !medium.empty() && medium != described.medium) continue;
+    const bool same_class = described.gpu_by_class && its_gpu.find("sxm") != std::string::npos &&
                             gpu_named(its_gpu).compute_capability == figures.compute_capability;
     if (its_gpu != gpu && !same_class) continue;
     int score = 0;
     const int gpus = number_behind("n" + text_at(document, "gpus"), "n").value_or(0);
-    score += gpus == told.gpus ? 16 : gpus > told.gpus ? 8 : 0;
-    if ((text_at(document, "gpus") == "1") == (told.gpus == 1)) score += 4;
-    const std::string cards = told.card_places.empty() ? "" : std::to_string(told.card_places.size());
+    score += gpus == described.gpus ? 16 : gpus > described.gpus ? 8 : 0;
+    if ((text_at(document, "gpus") == "1") == (described.gpus == 1)) score += 4;
+    const std::string cards = described.card_places.empty() ? "" : std::to_string(described.card_places.size());
     if (text_at(document, "network.nics_per_node") == cards) score += 4;
     if (!rate.empty() && text_at(document, "network.nic_bandwidth") == rate) score += 2;
-    if (text_at(document, "cpu.sockets") == std::to_string(told.sockets)) score += 2;
+    if (text_at(document, "cpu.sockets") == std::to_string(described.sockets)) score += 2;
     if (name.starts_with("dgx") || name.starts_with("hgx")) score += 1;
     if (score <= most) continue;
     most = score;
@@ -190,7 +192,7 @@ YamlNode nearest_node(const ToldNode& told, const std::string& gpu) {
   return best ? std::move(*best) : plain_node(figures);
 }
 
-ToldLink socket_link(const YamlNode& nearest) {
+DescribedLink socket_link(const YamlNode& nearest) {
   const YamlNode* wiring = nearest.at("wiring");
   for (const YamlNode& link : wiring != nullptr ? wiring->items : std::vector<YamlNode>()) {
     const YamlNode* ends = link.at("between");
@@ -229,8 +231,8 @@ std::vector<std::string> gpus_of_capability(int sm, bool nvlink) {
 }
 
 std::optional<std::string> gpu_of_name(std::string_view name) {
-  const std::vector<std::string> told = name_words(name);
-  const auto has = [&](std::string_view word) { return std::ranges::find(told, word) != told.end(); };
+  const std::vector<std::string> described = name_words(name);
+  const auto has = [&](std::string_view word) { return std::ranges::find(described, word) != described.end(); };
   std::optional<std::string> best;
   int most = 0;
   for (const std::string& known : catalogue_names(list_hardware(), "gpu")) {
@@ -252,27 +254,28 @@ std::optional<std::string> gpu_of_name(std::string_view name) {
   return best;
 }
 
-std::string finished_node(Draft& draft, ToldNode told, std::string_view importer) {
-  const YamlNode nearest = nearest_node(told, draft.scalar("gpu", told.gpu));
-  if (told.gpu_by_class && text_at(nearest, "gpu").find("sxm") != std::string::npos) told.gpu = text_at(nearest, "gpu");
-  const std::string gpu = draft.scalar("gpu", told.gpu);
+std::string finished_node(Draft& draft, DescribedNode described, std::string_view importer) {
+  const YamlNode nearest = nearest_node(described, draft.scalar("gpu", described.gpu));
+  if (described.gpu_by_class && text_at(nearest, "gpu").find("sxm") != std::string::npos)
+    described.gpu = text_at(nearest, "gpu");
+  const std::string gpu = draft.scalar("gpu", described.gpu);
   draft.set("kind", "node", draft.nowhere(), "");
-  draft.set("name", fmt::format("{}-x{}-imported", gpu, told.gpus), draft.nowhere(), "");
-  draft.set("gpu", told.gpu, told.where, told.gpu_why);
-  if (told.gpu_assumed) draft.note_assumed("gpu", told.gpu_why);
-  draft.set("gpus", std::to_string(told.gpus), told.where, "");
-  set_processor(draft, told, nearest);
+  draft.set("name", fmt::format("{}-x{}-imported", gpu, described.gpus), draft.nowhere(), "");
+  draft.set("gpu", described.gpu, described.where, described.gpu_why);
+  if (described.gpu_assumed) draft.note_assumed("gpu", described.gpu_why);
+  draft.set("gpus", std::to_string(described.gpus), described.where, "");
+  set_processor(draft, described, nearest);
   if (text_at(nearest, "peer_to_peer") == "false") {
     draft.assume("peer_to_peer", "false", "as " + text_at(nearest, "name"));
   }
-  set_wiring(draft, told, nearest);
-  set_network(draft, told, nearest);
+  set_wiring(draft, described, nearest);
+  set_network(draft, described, nearest);
   const std::string source = draft.nowhere().file;
   draft.set("sources.default",
             yaml_entries({{"kind", std::string("assumption")},
                           {"text", fmt::format("as {}: {} does not tell", text_at(nearest, "name"), source)}}),
             draft.nowhere(), "");
-  draft.set("sources.wiring", yaml_entries({{"kind", std::string("measurement")}, {"text", "told by " + source}}),
+  draft.set("sources.wiring", yaml_entries({{"kind", std::string("measurement")}, {"text", "identified by " + source}}),
             draft.nowhere(), "");
   draft.note("Use it as cluster.node of a scenario: foretrain predict FILE --set cluster.node=THIS.yaml");
   draft.apply_overrides();

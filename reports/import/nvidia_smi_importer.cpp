@@ -27,7 +27,7 @@ struct Matrix {
   std::vector<std::string> names;  ///< "GPU0", "NIC0", "mlx5_0"
   int gpus = 0;                    ///< the first so many
   std::vector<std::vector<Relation>> relations;
-  std::vector<std::string> numa;  ///< of each GPU; empty where it is not told
+  std::vector<std::string> numa;  ///< of each GPU; empty where it is not described
   std::vector<SourcePosition> where;
 };
 
@@ -80,8 +80,8 @@ Matrix read_matrix(const ImportInput& input) {
     }
     matrix.relations.push_back(std::move(relations));
     matrix.where.push_back(where);
-    const bool told = words.size() > matrix.names.size() + 2;
-    matrix.numa.push_back(told ? words[matrix.names.size() + 2] : std::string());
+    const bool described = words.size() > matrix.names.size() + 2;
+    matrix.numa.push_back(described ? words[matrix.names.size() + 2] : std::string());
   }
   if (matrix.gpus == 0 || matrix.relations.size() != matrix.names.size()) {
     throw ScenarioError({input.file, number, 1}, "", "no complete matrix", "what `nvidia-smi topo -m` prints");
@@ -122,7 +122,7 @@ class MatrixMachine {
   explicit MatrixMachine(Matrix matrix) : matrix_(std::move(matrix)), count_(matrix_.names.size()) {}
 
   /// `name`: what a driver calls the GPUs; empty where the file does not tell.
-  ToldNode node(const Draft& draft, const std::string& name) {
+  DescribedNode node(const Draft& draft, const std::string& name) {
     told_.gpus = matrix_.gpus;
     told_.where = matrix_.where.front();
     int most = 0, most_peers = 0, links = 0;  // to one GPU; linked GPUs of one; NVLinks of one
@@ -217,8 +217,8 @@ class MatrixMachine {
     Groups near = joined(Nearness::pix), far = joined(Nearness::pxb), sockets = joined(Nearness::node);
     for (std::size_t a = 0; a < count_; ++a) {
       for (std::size_t b = 0; b < a; ++b) {
-        const bool told = !matrix_.numa[a].empty() && matrix_.numa[a] != "N/A";
-        if (told && matrix_.numa[a] == matrix_.numa[b]) sockets.union_set(a, b);
+        const bool described = !matrix_.numa[a].empty() && matrix_.numa[a] != "N/A";
+        if (described && matrix_.numa[a] == matrix_.numa[b]) sockets.union_set(a, b);
       }
     }
     std::map<std::size_t, std::string> socket_names, near_names, far_names;
@@ -264,7 +264,7 @@ class MatrixMachine {
 
   Matrix matrix_;
   std::size_t count_;
-  ToldNode told_;
+  DescribedNode told_;
 };
 
 }  // namespace
@@ -274,8 +274,8 @@ std::string import_nvidia_smi(const ImportInput& input) {
   plain.text = without_colours(input.text);
   require_config_text(plain);
   Draft draft(input);
-  ToldNode told = MatrixMachine(read_matrix(plain)).node(draft, name_in(plain.text));
-  return finished_node(draft, std::move(told), "nvidia-smi");
+  DescribedNode described = MatrixMachine(read_matrix(plain)).node(draft, name_in(plain.text));
+  return finished_node(draft, std::move(described), "nvidia-smi");
 }
 
 }  // namespace foretrain

@@ -78,10 +78,10 @@ class OwnNodeMaker {
     constexpr int most_of_one = 4;  // GPUs with sixteen lanes each, beside cards and disks
     if (asked_.sockets < 1) asked_.sockets = asked_.gpus > most_of_one ? 2 : 1;
     check();
-    ToldNode told;
-    told.gpus = asked_.gpus;
-    told.sockets = asked_.sockets;
-    document_ = is_on_board(figures_) ? nearest_node(told, gpu_) : plain_node(figures_);
+    DescribedNode described;
+    described.gpus = asked_.gpus;
+    described.sockets = asked_.sockets;
+    document_ = is_on_board(figures_) ? nearest_node(described, gpu_) : plain_node(figures_);
     from_ = text_at(document_, "name");
   }
 
@@ -161,7 +161,7 @@ class OwnNodeMaker {
   }
 
   void wire() {
-    const ToldLink between = socket_link(document_);
+    const DescribedLink between = socket_link(document_);
     take_out("wiring");
     take_out("nics");
     wiring_.kind = YamlNode::Kind::sequence;

@@ -53,7 +53,7 @@ std::vector<PlacedKey> placed_keys(Repeats repeats, std::string_view prefix = ""
 /// The same without repeats; with them where the prefix names a repeat.
 std::vector<PlacedKey> listed_keys(std::string_view prefix) {
   std::vector<PlacedKey> found = placed_keys(Repeats::left_out, prefix);
-  return found.empty() ? placed_keys(Repeats::told, prefix) : found;
+  return found.empty() ? placed_keys(Repeats::listed, prefix) : found;
 }
 
 std::string without(const Key& key) {
@@ -76,9 +76,9 @@ std::string without_numbers(std::string_view path) {
   return text;
 }
 
-void add_line(std::string& text, std::string_view what, const std::string& told) {
-  if (told.empty()) return;
-  text += fmt::format("  {:<10} {}\n", what, wrap(told, page_width() - 13, 13));
+void add_line(std::string& text, std::string_view what, const std::string& reported) {
+  if (reported.empty()) return;
+  text += fmt::format("  {:<10} {}\n", what, wrap(reported, page_width() - 13, 13));
 }
 
 /// Meaning of one value of a key; if `word` is empty, flags of all values in other programs.
@@ -154,11 +154,11 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
 /// One page for each key, however many places it has.
 std::optional<std::string> pages_of(const std::vector<PlacedKey>& found) {
   if (found.empty()) return std::nullopt;
-  std::vector<const Key*> told;
+  std::vector<const Key*> reported;
   std::string text;
   for (const PlacedKey& placed : found) {
-    if (std::ranges::find(told, placed.place.key) != told.end()) continue;
-    told.push_back(placed.place.key);
+    if (std::ranges::find(reported, placed.place.key) != reported.end()) continue;
+    reported.push_back(placed.place.key);
     std::vector<std::string> paths;
     for (const PlacedKey& other : found) {
       if (other.place.key == placed.place.key && paths.size() < 6) paths.push_back(other.place.path);
@@ -265,10 +265,10 @@ std::string keys_text(std::string_view prefix) {
   std::string text;
   for (const PlacedKey& placed : listed_keys(prefix)) {
     const Key& key = *placed.place.key;
-    std::string told = fmt::format("{} Value: {}", key.meaning, describe(key.value));
+    std::string reported = fmt::format("{} Value: {}", key.meaning, describe(key.value));
     if (const std::string usual = without(key); !usual.empty())
-      told += fmt::format("; {}{}", key.needed() ? "" : "default: ", usual);
-    text += fmt::format("{}\n{:{}}{}\n", placed.place.path, "", indent, wrap(told, page_width() - indent, indent));
+      reported += fmt::format("; {}{}", key.needed() ? "" : "default: ", usual);
+    text += fmt::format("{}\n{:{}}{}\n", placed.place.path, "", indent, wrap(reported, page_width() - indent, indent));
   }
   return text;
 }
@@ -319,7 +319,7 @@ std::optional<std::string> key_help(std::string_view key) {
     std::erase_if(all, [&](const PlacedKey& placed) { return !matches(placed.place); });
     return all;
   };
-  const auto whole = select(placed_keys(Repeats::told), [&](const Place& other) { return other.path == path; });
+  const auto whole = select(placed_keys(Repeats::listed), [&](const Place& other) { return other.path == path; });
   if (!whole.empty() && path.find('.') != std::string::npos) return pages_of(whole);
   const auto last = select(placed_keys(Repeats::left_out), [&](const Place& other) {
     return other.path == path || last_word(other.path) == path || other.path.ends_with("." + path);

@@ -104,7 +104,7 @@ ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
 AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor);
 
 /// Predicted against measured, a panel for each dimension: the solid diagonal is a perfect prediction, the dashed ones
-/// ±10 %. The four groups with the largest mean error are told apart.
+/// ±10 %. The four groups with the largest mean error are shown apart.
 Figure to_figure(const AccuracyReport& report);
 
 /// The accuracy of every group as a table, the worst cases by name, and every failed case.

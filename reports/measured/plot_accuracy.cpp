@@ -43,7 +43,7 @@ Series dots(std::string name, const Group& cases) {
   return series;
 }
 
-/// The groups that are predicted worst, told apart, the worst first; before them, all others as one.
+/// The groups that are predicted worst, each by itself, the worst first; before them, all others as one.
 std::vector<Series> told_apart(std::vector<Group> groups) {
   constexpr std::size_t most = 4;
   std::ranges::stable_sort(groups, std::greater(), [](const Group& group) { return error_statistics(group).mape; });

@@ -19,7 +19,7 @@ PageJson axis_json(const Axis& axis) {
 }
 
 PageJson series_json(const Series& series) {
-  PageJson json = {{"name", series.name.empty() ? series.told : series.name}, {"colour", series.colour}};
+  PageJson json = {{"name", series.name.empty() ? series.table_name : series.name}, {"colour", series.colour}};
   json["measured"] = series.measured;
   json["line"] = series.line;
   json["dashed"] = series.dashed;

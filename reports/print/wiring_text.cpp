@@ -100,13 +100,13 @@ class TreeText {
       std::ranges::copy_if(leaves, std::back_inserter(below), [&](int leaf) { return leaf != root; });
     }
     std::ranges::stable_sort(below, {}, [&](int leaf) { return part(leaf).kind != VertexKind::gpu; });
-    std::string told;
+    std::string reported;
     for (const VertexKind kind : {VertexKind::gpu, VertexKind::nic}) {
       std::vector<int> some;
       std::ranges::copy_if(below, std::back_inserter(some), [&](int leaf) { return part(leaf).kind == kind; });
-      if (!some.empty()) told += (told.empty() ? "" : "; ") + names(some);
+      if (!some.empty()) reported += (reported.empty() ? "" : "; ") + names(some);
     }
-    lines_.push_back({names(roots), told.empty() ? "the same" : "the same, with " + told});
+    lines_.push_back({names(roots), reported.empty() ? "the same" : "the same, with " + reported});
   }
 
   void add_others() {

@@ -11,7 +11,7 @@ namespace foretrain {
 std::string describe(const Wires& wires);
 
 /// A line a part, or for parts without children that hang side by side in the same way. Sockets that are like the one
-/// before are told in one line where there are more than four. Ends in a newline, each line begins with `indent`
+/// before are reported in one line where there are more than four. Ends in a newline, each line begins with `indent`
 /// blanks.
 std::string wiring_text(const Node& node, const Network& network, int indent);
 

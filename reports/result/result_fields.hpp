@@ -1,5 +1,5 @@
-// Every field of a result, told once: its key, and when it is there. What visits them writes a result, reads it back or
-// describes it; values are quantities in base units, whose unit ends the key ("step_time_s").
+// Every field of a result, reported once: its key, and when it is there. What visits them writes a result, reads it
+// back or describes it; values are quantities in base units, whose unit ends the key ("step_time_s").
 //
 // clang-format off
 //   v("key", value)                   always there. An optional without value, and a number that is not known or not

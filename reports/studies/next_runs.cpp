@@ -44,11 +44,11 @@ class Preposterior {
   [[nodiscard]] double regret(const Runs& measured) const {
     // By how much each measured run is off, beyond what was expected, and what that makes expect of each choice.
     const Eigen::MatrixXd seen = apart_(Eigen::all, measured) + noise_ * errors_(Eigen::all, measured);
-    const Eigen::MatrixXd told = (seen * gains_of(measured).transpose()).rowwise() + expected_.transpose();
+    const Eigen::MatrixXd reported = (seen * gains_of(measured).transpose()).rowwise() + expected_.transpose();
     double sum = 0.0;
-    for (Eigen::Index draw = 0; draw < told.rows(); ++draw) {
+    for (Eigen::Index draw = 0; draw < reported.rows(); ++draw) {
       Eigen::Index chosen = 0;
-      told.row(draw).minCoeff(&chosen);
+      reported.row(draw).minCoeff(&chosen);
       sum += steps_(draw, static_cast<Eigen::Index>(choices_[at_index(chosen)])) / best_(draw) - 1.0;
     }
     return sum / preposterior_draws;

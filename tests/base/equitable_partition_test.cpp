@@ -1,4 +1,4 @@
-// Against refinement by hand: vertices are told apart by their class and the classes around them, until nothing
+// Against refinement by hand: vertices are distinguished by their class and the classes around them, until nothing
 // changes.
 #include "model/base/equitable_partition.hpp"
 
@@ -12,10 +12,10 @@ namespace {
 
 using Classes = std::vector<std::int32_t>;
 
-Classes numbered(const std::vector<std::vector<std::int32_t>>& told) {
+Classes numbered(const std::vector<std::vector<std::int32_t>>& reported) {
   std::map<std::vector<std::int32_t>, std::int32_t> number;
   Classes classes;
-  for (const auto& one : told)
+  for (const auto& one : reported)
     classes.push_back(number.emplace(one, static_cast<std::int32_t>(number.size())).first->second);
   return classes;
 }

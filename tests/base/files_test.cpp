@@ -101,7 +101,7 @@ TEST_CASE("Missing, unreadable, huge files and folders are refused") {
   }
 }
 
-TEST_CASE("A wrong value of a page's length is told by its ends") {
+TEST_CASE("A wrong value of a page's length is identified by its ends") {
   const ScenarioError error({"a.yaml", 1, 1}, "plan.tensor", std::string(100'000, 'x'), "an integer");
   const std::string text = error.what();
   CHECK(text.size() < 600);

@@ -52,7 +52,7 @@ TEST_CASE("A session keeps what was used last, of all kinds together, up to its 
   CHECK(kept.bytes() == 1);
 }
 
-TEST_CASE("Keys of one hash, and of one number and two kinds, are told apart") {
+TEST_CASE("Keys of one hash, and of one number and two kinds, are distinguished") {
   Session kept;
   kept.keep(Number{1}, "one");
   kept.keep(Number{2}, "two");

@@ -35,7 +35,7 @@ TEST_CASE("A first scenario says where its batch comes from, and how many tokens
   CHECK_THAT(stated.output, Catch::Contains("    # 65.5 K tokens a step\n    global_batch: 64 "));
 }
 
-TEST_CASE("A model begins on the least machines that hold it, and what is too few is told") {
+TEST_CASE("A model begins on the least machines that hold it, and what is too few is reported") {
   // Llama 3 70B, 70.6 billion parameters of 14 bytes (bf16, its gradients, fp32 states) and more, are 988 GB: more than
   // one machine of 640 GB holds. Two hold them with what a sample needs.
   check_has(output_of({"init", "--model", "llama3-70b"}),

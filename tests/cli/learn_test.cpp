@@ -50,16 +50,16 @@ TEST_CASE("a log's run is the scenario beside it, else that of its head, else --
   const std::string steps = log.substr(log.find(" iteration "));
   const TemporaryFolder folder;
   const std::string with_head = folder.file("head.log", log), without = folder.file("bare.log", steps);
-  const auto told = [](const std::string& file, const char* scenario) {
+  const auto reported = [](const std::string& file, const char* scenario) {
     return run_program({"learn", file, "--json", "--scenario", scenario}).errors;
   };
   const std::string used = "1 usable training run; at least 5";
-  check_has(told(with_head, "no-such-run"), {used});
-  check_has(told(without, "no-such-run"), {"bare.log is left out", "no-such-run"});
-  check_has(told(without, "gpt2-xl-dgx-a100"), {used});
+  check_has(reported(with_head, "no-such-run"), {used});
+  check_has(reported(without, "no-such-run"), {"bare.log is left out", "no-such-run"});
+  check_has(reported(without, "gpt2-xl-dgx-a100"), {used});
   check_has(run_program({"learn", without, "--json"}).errors, {"no arguments at the log's head"});
   (void)folder.file("head.yaml", "workload: { train: { model: gpt2 } }\n");
-  check_has(told(with_head, "gpt2-xl-dgx-a100"), {"head.log is left out", "cluster: this key is missing"});
+  check_has(reported(with_head, "gpt2-xl-dgx-a100"), {"head.log is left out", "cluster: this key is missing"});
 }
 
 TEST_CASE("learn warns of runs that no profile of their machine explains") {

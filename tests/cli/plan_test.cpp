@@ -20,7 +20,7 @@ workload:
 
 }  // namespace
 
-TEST_CASE("The best plan is told with the command that predicts it, alternatives with why they lose") {
+TEST_CASE("The best plan is reported with the command that predicts it, alternatives with why they lose") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", named_training);
   const std::string result = output_of({"plan", file, "--fix", "context,offload,bucket", "--top", "20", "--command"});
@@ -132,7 +132,7 @@ TEST_CASE("The page on planning says what the program does") {
              Catch::Contains("Plans for small training"));
 }
 
-TEST_CASE("What a plan cannot be searched for is told") {
+TEST_CASE("What a plan cannot be searched for is reported") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", named_training);
   const auto refused = [](const std::vector<std::string>& arguments, const char* why) {
@@ -147,7 +147,7 @@ TEST_CASE("What a plan cannot be searched for is told") {
   refused({"plan", file, "--objective", "cost", "--node", "dgx-z"}, "dgx-z");
 }
 
-TEST_CASE("What rules all machines out is told once, what rules some out with their names") {
+TEST_CASE("What rules all machines out is reported once, what rules some out with their names") {
   const TemporaryFolder folder;
   const std::string file = folder.file("slow_card.yaml", R"(
 cluster: { node: dgx1-v100, nodes: 2, faults: [ { node: 0, card: 3, bandwidth: 10 Gbit/s } ] }

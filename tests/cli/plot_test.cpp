@@ -77,7 +77,7 @@ TEST_CASE("A picture that cannot be written is refused before anything is predic
   CHECK_THAT(text_of(folder.file("roofline.pdf")), Catch::StartsWith("%PDF"));
 }
 
-TEST_CASE("Goodput over the interval is told and drawn beside the formula, latency beside what was measured") {
+TEST_CASE("Goodput over the interval is reported and drawn beside the formula, latency beside what was measured") {
   const TemporaryFolder folder;
   const std::string picture = folder.file("goodput.svg"), table = folder.file("latency.csv");
   check_has(output_of(with({"plot", "goodput", "failures-no-spare-machines", "-o", picture}, estimated)),

@@ -104,7 +104,7 @@ TEST_CASE("A measured step of one process says how fast the machine computes its
              Catch::Contains("Anchored      compute × 1.99") && Catch::Contains("1 step of"));
 }
 
-TEST_CASE("A plan that does not fit is told, and with --strict the exit status says so, too") {
+TEST_CASE("A plan that does not fit is reported, and with --strict the exit status says so, too") {
   output_of({"predict", "fit-memory-7b"});
   const FilterResult strict = run_program({"predict", "fit-memory-7b", "gpt2-xl-dgx-a100", "--strict"});
   CHECK(strict.status == 1);
@@ -150,7 +150,7 @@ TEST_CASE("The README shows what the program prints, of the scenario that it sho
   CHECK(readme.substr(begin, readme.find("```", begin) - begin) == run_program({"predict", "gpt2-xl-dgx-a100"}).output);
 }
 
-TEST_CASE("A GPU's memory is told with its peak, the largest micro-batch and remedies") {
+TEST_CASE("A GPU's memory is reported with its peak, the largest micro-batch and remedies") {
   const FilterResult fits = run_program({"memory", "fit-fsdp-llama3-8b"});
   INFO(fits.errors);
   CHECK(fits.status == 0);

@@ -50,7 +50,7 @@ TEST_CASE("Killed at five moments, a sweep loses nothing, doubles nothing and le
     std::this_thread::sleep_for(std::chrono::milliseconds(20 + split_mix(state) % 150));
     process.send(SIGKILL);
     const ProcessEnd end = process.wait();
-    // Its workers are told by the kernel; they need a moment to go.
+    // Its workers are identified by the kernel; they need a moment to go.
     for (int wait = 0; wait < 200 && processes_with(folder.file("killed.csv")) > 0; ++wait) usleep(10'000);
     REQUIRE(processes_with(folder.file("killed.csv")) == 0);
     if (end.signal == SIGKILL && std::filesystem::exists(folder.file("killed.csv.partial"))) ++resumed;

@@ -166,7 +166,7 @@ TEST_CASE("JSON lines hold numbers as numbers, and nothing as null") {
   CHECK(std::ranges::count(text, '\n') == 2);
 }
 
-TEST_CASE("The best rows are those that fit, the fastest first, and reasons are told once") {
+TEST_CASE("The best rows are those that fit, the fastest first, and reasons are reported once") {
   SweepStore store("", {1, 4}, two_columns);
   fill(store);
   store.add(4, {"e", "6"}, {"file:1:9: plan.size: 6 is not even; 2", Kind::bad_input});

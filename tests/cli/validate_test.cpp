@@ -103,7 +103,7 @@ TEST_CASE("Every published case can be predicted") {
   CHECK(report["overall"]["n"].get<int>() >= 364);
 }
 
-TEST_CASE("Of two ways the better one is found, or told where it is not") {
+TEST_CASE("Of two ways the better one is found, or reported where it is not") {
   // 160 MB on four GPUs: a ring takes 15 ms, a binary tree 60 ms. Measured so, and the other way round.
   const TemporaryFolder folder;
   const std::string header = "case,base,workload.collective.algorithm,measured.time\n";

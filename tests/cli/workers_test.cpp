@@ -53,7 +53,7 @@ TEST_CASE("What a worker throws comes back, and whose fault it is") {
   CHECK(outcomes[5].error == "an error without a text");
 }
 
-TEST_CASE("What another time may do is told from what is wrong") {
+TEST_CASE("What another time may do is distinguished from what is wrong") {
   std::vector<Reply::Kind> kinds(5);
   const TextTask task = [](std::size_t i) -> std::string {
     if (i == 0) throw std::bad_alloc();

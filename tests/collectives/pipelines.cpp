@@ -73,7 +73,8 @@ TEST_CASE(
     if (most < 300) REQUIRE(stretch.length <= 4);
     phase += stretch.length;
   }
-  // Of exchanges over distances of 1,024 to 1,499 the last one goes farthest; beyond, partners are told apart no more.
+  // Of exchanges over distances of 1,024 to 1,499 the last one goes farthest; beyond, partners are distinguished no
+  // more.
   const Schedule pairs = pairwise_algorithm.schedule(CollectiveOperation::reduce_scatter, 1500, 1);
   for (int phase = 0; phase < pairs.phases; phase += pairs.phase_run(phase).length) {
     CHECK(pairs.phase_run(phase).representative == phase + pairs.phase_run(phase).length - 1);

@@ -1,4 +1,4 @@
-// A step is slowed by a cause that is known, and the diagnosis is told its time alone.
+// A step is slowed by a cause that is known, and the diagnosis knows its time alone.
 #include "reports/diagnose/diagnosis.hpp"
 
 #include <ctime>

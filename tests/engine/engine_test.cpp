@@ -19,7 +19,7 @@ TEST_CASE("SimGrid leaves signals as they were") {
   CHECK(child.wait().signal == SIGINT);
 }
 
-TEST_CASE("A process that uses SimGrid itself is told that this cannot be shared") {
+TEST_CASE("A process that uses SimGrid itself gets an error: this cannot be shared") {
   Process child = Process::copy([] {
     char name[] = "test", quiet[] = "--log=root.threshold:critical";
     char* argv[] = {name, quiet, nullptr};

@@ -182,7 +182,7 @@ TEST_CASE("a step's graph has its host thread: dispatches as long as the model's
   CHECK(graph.predicted == Approx(estimate(lenet).time().value()));
   CHECK(graph.tasks.back().end == Approx(graph.predicted));
   CHECK(!replay::plan_issue(graph).operations.empty());
-  // A step that is one CUDA graph has no dispatches that could be told apart.
+  // A step that is one CUDA graph has no dispatches that could be distinguished.
   const replay::Graph captured = export_of(
       scenario(train("model: lenet, global_batch: 256, micro_batch: 256, precision: fp32", "execution: cuda_graph")));
   CHECK(std::ranges::none_of(captured.resources, [](const auto& resource) { return resource.on_host(); }));

@@ -19,17 +19,17 @@ Gpu catalogue_gpu(const CatalogueEntry& entry) { return read_gpu(Field(cached_ya
 
 /// A driver's report of a GPU of the catalogue.
 MeasuredGpu as_told(const Gpu& gpu, const std::string& name) {
-  MeasuredGpu told;
-  told.name = name;
-  told.compute_capability = gpu.compute_capability;
-  told.sms = gpu.sms;
-  told.clock = gpu.boost_clock;
-  told.memory = gpu.memory;
-  told.l2_cache = gpu.l2_cache;
-  told.memory_clock = Hertz(gpu.memory_bandwidth.value() * 8.0 / 2.0 / 1024.0);
-  told.bus_bits = 1024;
-  told.power_limit_watts = gpu.board_power_watts;
-  return told;
+  MeasuredGpu reported;
+  reported.name = name;
+  reported.compute_capability = gpu.compute_capability;
+  reported.sms = gpu.sms;
+  reported.clock = gpu.boost_clock;
+  reported.memory = gpu.memory;
+  reported.l2_cache = gpu.l2_cache;
+  reported.memory_clock = Hertz(gpu.memory_bandwidth.value() * 8.0 / 2.0 / 1024.0);
+  reported.bus_bits = 1024;
+  reported.power_limit_watts = gpu.board_power_watts;
+  return reported;
 }
 
 MeasuredGpu told_of(const std::string& entry_name, const std::string& driver_name) {
@@ -38,14 +38,14 @@ MeasuredGpu told_of(const std::string& entry_name, const std::string& driver_nam
 }
 
 MeasuredGpu some_ampere() {
-  MeasuredGpu told;
-  told.name = "NVIDIA X100";
-  told.compute_capability = 8.0;
-  told.sms = 108;
-  told.clock = Hertz(1.41e9);
-  told.memory = Bytes(80.0 * 1073741824.0);
-  told.l2_cache = Bytes(40.0 * 1048576.0);
-  return told;
+  MeasuredGpu reported;
+  reported.name = "NVIDIA X100";
+  reported.compute_capability = 8.0;
+  reported.sms = 108;
+  reported.clock = Hertz(1.41e9);
+  reported.memory = Bytes(80.0 * 1073741824.0);
+  reported.l2_cache = Bytes(40.0 * 1048576.0);
+  return reported;
 }
 
 DescriptionJson gpu_json(const MeasuredGpu& gpu, const MeasuredFigures& figures = {}) {
@@ -84,8 +84,8 @@ TEST_CASE("Peak rates from operations per clock are those of datasheets") {
     // A10G's tensor cores run at half rate though it is no GeForce; H100 NVL's are stated for what its power allows.
     if (entry.name == "a10g" || entry.name == "h100-nvl-94gb") continue;
     const bool geforce = entry.description.starts_with("GeForce");
-    const MeasuredGpu told = as_told(known, (geforce ? "NVIDIA GeForce " : "NVIDIA ") + entry.name);
-    const Gpu made = read_gpu(Field(parse_yaml(gpu_document(told, {}), "described"), ""));
+    const MeasuredGpu reported = as_told(known, (geforce ? "NVIDIA GeForce " : "NVIDIA ") + entry.name);
+    const Gpu made = read_gpu(Field(parse_yaml(gpu_document(reported, {}), "described"), ""));
     const double tolerance = known.compute_capability >= 9.0 ? 0.09 : 0.04;
     for (std::size_t p = 0; p < precision_count; ++p) {
       INFO(entry.name << " " << names_of<Precision>[p]);
@@ -118,11 +118,11 @@ TEST_CASE("A GPU of the catalogue is recognised by what its driver reports") {
   // Within three per cent of its memory, an eighth of its clock and half a tenth of capability.
   const MeasuredGpu exact = told_of("h200-sxm-141gb", "NVIDIA H200");
   const auto is_known = [&](double memory, double clock, double capability) {
-    MeasuredGpu told = exact;
-    told.memory = told.memory * memory;
-    told.clock = told.clock * clock;
-    told.compute_capability += capability;
-    return known_gpu(told) == "h200-sxm-141gb";
+    MeasuredGpu reported = exact;
+    reported.memory = reported.memory * memory;
+    reported.clock = reported.clock * clock;
+    reported.compute_capability += capability;
+    return known_gpu(reported) == "h200-sxm-141gb";
   };
   CHECK(is_known(1.0 / 1.0295, 1.0, 0.0));  // the catalogue's is 2.95 % more
   CHECK_FALSE(is_known(1.0 / 1.0305, 1.0, 0.0));

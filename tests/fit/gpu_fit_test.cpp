@@ -132,7 +132,7 @@ TEST_CASE("Suites that are missing or failed, a single row, and nothing at all g
 TEST_CASE("Of two nodes of eight GPUs every record is used, or it is said which is not and why") {
   Calibration truth = chosen_truth();
   // GPUs that a processor joins pass everything through its memory. Four cards of 10 Gbit/s carry less than that even
-  // at their published efficiency, 4.9 GB/s; a step must be long to be told from what they take.
+  // at their published efficiency, 4.9 GB/s; a step must be long to be reported from what they take.
   truth.collective.network_efficiency = 0.7;
   truth.collective.network_simple_step_us = 100.0;
   truth.collective.launch_us = 20.0;

@@ -15,14 +15,14 @@ namespace {
 MeasuredGpu as_told(const std::string& name) {
   const Gpu gpu =
       read_gpu(Field(cached_yaml_file((data_directory() / "hardware" / "gpus" / (name + ".yaml")).string()), ""));
-  MeasuredGpu told;
-  told.name = name;
-  told.compute_capability = gpu.compute_capability;
-  told.sms = gpu.sms;
-  told.clock = gpu.boost_clock;
-  told.memory = gpu.memory;
-  told.l2_cache = gpu.l2_cache;
-  return told;
+  MeasuredGpu reported;
+  reported.name = name;
+  reported.compute_capability = gpu.compute_capability;
+  reported.sms = gpu.sms;
+  reported.clock = gpu.boost_clock;
+  reported.memory = gpu.memory;
+  reported.l2_cache = gpu.l2_cache;
+  return reported;
 }
 
 /// The rows of a table that are of this GPU's machine and precision as records; every fourth is held out.

@@ -114,7 +114,7 @@ TEST_CASE("Files of other readers in the same folder are ignored") {
   CHECK(read_measurements(folder.path()).points.size() == 1);
 }
 
-TEST_CASE("A replay's kernel that was timed without being run is told") {
+TEST_CASE("A replay's kernel that was timed without being run is reported") {
   const TemporaryFolder folder;
   folder.write("machine.json", synthetic::machine_json());
   folder.write("replay-net.json",
@@ -134,8 +134,8 @@ TEST_CASE("Cards carry an eighth of their bits in bytes, and an instance has who
   CHECK(machine.gpus.front().peak_bandwidth()->value() == Approx(512e9));
   const auto of_instance = [](double share) {
     std::string text = synthetic::machine_json();
-    const std::string told = "\"mig\":null";
-    text.replace(text.find(told), told.size(),
+    const std::string reported = "\"mig\":null";
+    text.replace(text.find(reported), reported.size(),
                  fmt::format("\"mig\":true,\"board_memory_bytes\":{:.0f}", 34359738368.0 / share));
     return read_machine_text(text, "machine.json").gpus.front().peak_bandwidth()->value();
   };

@@ -10,13 +10,13 @@ namespace {
 
 /// "resource/name from-to" of each bar.
 std::vector<std::string> bars_of(const TaskGraph& graph, const Execution& execution) {
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   for (const TimelineEntry& entry : timeline_of(graph, execution)) {
     const auto whole = [](Seconds time) { return std::to_string(static_cast<int>(time.value() + 0.5)); };
-    told.push_back(entry.resource + "/" + entry.name + " " + whole(entry.start) + "-" +
-                   whole(entry.start + entry.duration));
+    reported.push_back(entry.resource + "/" + entry.name + " " + whole(entry.start) + "-" +
+                       whole(entry.start + entry.duration));
   }
-  return told;
+  return reported;
 }
 
 /// A pass of 100 s on "gpu0 compute" that begins at 50 s: 60 s of kernels, of which collectives hide behind 10 and

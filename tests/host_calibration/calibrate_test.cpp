@@ -72,7 +72,7 @@ TEST_CASE("A row keeps its samples, of very many a part that is spread over all"
   CHECK(row.samples == 1000);
 }
 
-TEST_CASE("Which samples are best is told by their unit, what counts by their benchmark") {
+TEST_CASE("Which samples are best is identified by their unit, what counts by their benchmark") {
   CHECK(row_of("memory_latency", {}, {{3.0, 1.0, 2.0}}, "s").best == 1.0);
   CHECK(row_of("memory_bandwidth", {}, {{3.0, 1.0, 2.0}}, "B/s").best == 3.0);
   // Of a processor the best sample counts, of a disk the median.

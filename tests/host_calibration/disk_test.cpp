@@ -98,15 +98,15 @@ TEST_CASE("What describes a disk is what the rows before it measured") {
   // One and many of 4 KiB, one and many of 1 MiB, then what they say.
   REQUIRE(reads.size() == 4 + 8 + 1);
   for (std::size_t i = 0; i < 4; ++i) CHECK_THAT(reads[i].note, Catch::Contains("describes the disk"));
-  BenchmarkRow told = reads[4];
-  told.note.clear();
-  CHECK(number_in(told, "requests_per_second") ==
+  BenchmarkRow reported = reads[4];
+  reported.note.clear();
+  CHECK(number_in(reported, "requests_per_second") ==
         Approx(std::max(reads[0].measured, reads[1].measured) / 4096.0).epsilon(1e-3));
-  CHECK(number_in(told, "bandwidth") == Approx(std::max(reads[2].measured, reads[3].measured) / 1e6).epsilon(1e-3));
+  CHECK(number_in(reported, "bandwidth") == Approx(std::max(reads[2].measured, reads[3].measured) / 1e6).epsilon(1e-3));
   // Of one small request at a time the prediction is the measurement, but for what the disk's own rate takes longer.
-  told.parameters["block"] = "4 KiB";
-  told.parameters["queue_depth"] = "1";
-  if (number_in(told, "latency") > 0.01) CHECK(*predicted(told) == Approx(reads[0].measured).epsilon(0.1));
+  reported.parameters["block"] = "4 KiB";
+  reported.parameters["queue_depth"] = "1";
+  if (number_in(reported, "latency") > 0.01) CHECK(*predicted(reported) == Approx(reads[0].measured).epsilon(0.1));
   CHECK(reads.back().parameters.at("order") == "sequential");
 
   const std::vector<BenchmarkRow> cached = rows_of("page_cache_read");

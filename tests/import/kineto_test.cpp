@@ -42,7 +42,7 @@ all_reduce 80 x 1
 copy 10 x 1)");
 }
 
-TEST_CASE("marked steps are the window, and all is told of one of them") {
+TEST_CASE("marked steps are the window, and all numbers are of one of them") {
   CHECK(summary_of({event("user_annotation", "ProfilerStep#4", 100, 100), event("cpu_op", "ProfilerStep#5", 220, 80),
                     event("gpu_user_annotation", "ProfilerStep#5", 0, 9000), event("kernel", "gemm", 99, 10),
                     event("kernel", "gemm", 100, 20), event("kernel", "softmax", 300, 40),

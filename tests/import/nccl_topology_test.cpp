@@ -38,7 +38,7 @@ TEST_CASE("slots are of the PCIe whose rate they have, of lanes that a wiring kn
   }
 }
 
-TEST_CASE("a cloud's GPU is told by the rate of its slot") {
+TEST_CASE("a cloud's GPU is identified by the rate of its slot") {
   // Of PCIe 5 the machine of one GPU is h200-x1.
   const std::pair<const char*, const char*> gpus[] = {{"8.0", "v100-sxm2-16gb"},
                                                       {"9.0", "v100-sxm2-16gb"},

@@ -18,17 +18,17 @@ Settings settings_of(const std::vector<std::pair<std::string, std::string>>& all
 
 ImportInput named_input() { return {.file = "f", .text = "", .overrides = {}, .scenario = {}}; }
 
-/// A TrainingSize that is told by something.
+/// A TrainingSize that is identified by something.
 struct Size {
   std::optional<std::int64_t> gpus = {}, gpus_per_node = {}, nodes = {};
   std::int64_t replica = 1;
 };
 
-/// "4 x 8" where both are told, "(4) x 8" where nodes are assumed, and nothing behind the cross where all are used.
+/// "4 x 8" where both are reported, "(4) x 8" where nodes are assumed, and nothing behind the cross where all are used.
 std::string cluster_of(const Size& size) {
   const ImportInput input = named_input();
   Draft draft(input);
-  set_cluster(draft, {size.gpus, size.gpus_per_node, size.nodes, size.replica, {}, "told"});
+  set_cluster(draft, {size.gpus, size.gpus_per_node, size.nodes, size.replica, {}, "reported"});
   const std::string text = draft.text("");
   const bool assumed = text.find("nodes: " + draft.scalar("cluster.nodes") + "  # assumed") != std::string::npos;
   const std::string nodes = draft.scalar("cluster.nodes"), each = draft.scalar("cluster.gpus_per_node");
@@ -37,7 +37,7 @@ std::string cluster_of(const Size& size) {
 
 }  // namespace
 
-TEST_CASE("machines are as many as GPUs tell, and the least that hold a replica where nothing is told") {
+TEST_CASE("machines are as many as GPUs tell, and the least that hold a replica where nothing is reported") {
   CHECK(cluster_of({}) == "(1)");
   CHECK(cluster_of({.replica = 8}) == "(1)");
   CHECK(cluster_of({.replica = 9}) == "(9)");   // whole replicas and whole machines: 72 GPUs
@@ -78,7 +78,7 @@ TEST_CASE("the last of several settings counts, and words for none are none") {
   CHECK(settings.whole("g", 1000) == 1000);
 }
 
-TEST_CASE("flags are told by their words in any case, and by nothing behind them") {
+TEST_CASE("flags are identified by their words in any case, and by nothing behind them") {
   for (const char* yes : {"", "true", "True", "1", "yes", "ON"}) CHECK(settings_of({{"a", yes}}).flag("a"));
   for (const char* no : {"false", "0", "No", "off", "none", "null", "None", "auto"})
     CHECK_FALSE(settings_of({{"a", no}}).flag("a"));
@@ -135,7 +135,7 @@ TEST_CASE("values become ours by their kind") {
   CHECK(named({"key", "", {}}) == "key: ");
 }
 
-TEST_CASE("nested settings are told by their paths, lists of values as one") {
+TEST_CASE("nested settings are identified by their paths, lists of values as one") {
   const YamlNode document = parse_yaml("a: { b: 1, c: [x, y], d: ~ }\ne:\n  - { f: 2 }\n  - 3\n", "f");
   std::string words;
   for (const ForeignSetting& s : flat_settings(document))
@@ -154,10 +154,10 @@ TEST_CASE("a rank's batch is shared by those that hold a replica with it") {
   CHECK(draft.scalar("workload.train.global_batch_per_gpu") == "0.5");
   CHECK(number_of(draft, "plan.context") == 3);
   CHECK(number_of(draft, "plan.data") == 1);
-  Draft told(input);
-  told.set("workload.train.global_batch", "64", told.nowhere(), "");
-  set_batch_of_rank(told, 6, says);
-  CHECK_FALSE(told.has("workload.train.global_batch_per_gpu"));
+  Draft reported(input);
+  reported.set("workload.train.global_batch", "64", reported.nowhere(), "");
+  set_batch_of_rank(reported, 6, says);
+  CHECK_FALSE(reported.has("workload.train.global_batch_per_gpu"));
 }
 
 TEST_CASE("what the user says is there already") {

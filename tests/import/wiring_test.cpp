@@ -190,7 +190,7 @@ TEST_CASE("clouds' topologies are of the machine that has such slots, processors
 
 TEST_CASE("sockets are joined as in the machine that is nearest, else as processors of its maker are") {
   const auto joined = [](const std::string& node) {
-    const ToldLink link = socket_link(parse_yaml(node, "node.yaml"));
+    const DescribedLink link = socket_link(parse_yaml(node, "node.yaml"));
     return fmt::format("{} x {}", link.count, link.type);
   };
   const std::string wired =

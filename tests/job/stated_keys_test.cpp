@@ -197,7 +197,7 @@ TEST_CASE("no key of a plan, a training or a network is passed over in silence, 
   }
 }
 
-TEST_CASE("What cannot be carried out is told at the key that asked for it") {
+TEST_CASE("What cannot be carried out is reported at the key that asked for it") {
   const std::string network = "{ train: { model: resnet-50, global_batch: 64 } }";
   CHECK_THAT(complaint(network, "plan: { tensor: 2 }\n"),
              Catch::StartsWith("s.yaml:3:") && Catch::Contains("plan.tensor: 2 for a network that is no transformer"));

@@ -168,7 +168,7 @@ TEST_CASE("An MFU above 100 % says why") {
   CHECK(plain.warnings.empty());
 }
 
-TEST_CASE("A format without units is told, once for each kind of GPU") {
+TEST_CASE("A format without units is reported, once for each kind of GPU") {
   const auto warnings = [](const std::string& cluster, const char* precision) {
     return estimate(load_scenario_text(
                         "cluster: " + cluster +

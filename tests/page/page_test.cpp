@@ -137,7 +137,7 @@ TEST_CASE("Answers in JSON have the figures of their commands") {
         figure_json(to_figure(std::vector<BreakdownBar>{{large_step().scenario, large_step().train()->breakdown}})));
 }
 
-TEST_CASE("Answers are told by what they say, and scenarios of one name are one") {
+TEST_CASE("Answers are identified by what they say, and scenarios of one name are one") {
   Page page;
   page.answers = {{"a.json", to_json(std::vector{large_step(), step_that_does_not_fit()})},
                   {"b.json", R"({"scenario": "GPT-3 175B on 1,024 A100", "sensitivities": [], "remedies": []})"},

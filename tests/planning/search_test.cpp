@@ -343,7 +343,7 @@ TEST_CASE("auto takes the search's best plan; everything else stays as the scena
   }
 }
 
-TEST_CASE("What cannot be searched is told") {
+TEST_CASE("What cannot be searched is reported") {
   using enum PlanDimension;
   const auto space = [](const YamlNode& document) {
     return PlanSpace(document, "searched", without({tensor, context, pipeline}));
@@ -362,12 +362,12 @@ TEST_CASE("What cannot be searched is told") {
 TEST_CASE("A search tells how many layouts it has settled, in the end all of them") {
   std::vector<PlanSpace> spaces;
   spaces.emplace_back(training("dgx-h100", 4, "llama2-7b", 256), "searched", PlanDimensions::all());
-  std::vector<std::size_t> told;
+  std::vector<std::size_t> reported;
   const PlanSearch search = search_plans(spaces, {PlanObjective{}}, 5, run_tasks_here,
-                                         [&](const PlanSearch& now) { told.push_back(now.settled); });
-  REQUIRE(told.size() > 2);
-  CHECK(std::ranges::is_sorted(told));
-  CHECK(told.front() == 0);  // before any is refined
+                                         [&](const PlanSearch& now) { reported.push_back(now.settled); });
+  REQUIRE(reported.size() > 2);
+  CHECK(std::ranges::is_sorted(reported));
+  CHECK(reported.front() == 0);  // before any is refined
   CHECK(search.settled == search.layouts);
   CHECK(search.counts.plans == search.plans);
 }

@@ -28,7 +28,7 @@ TEST_CASE("a graph that could not be run says why, and names the machine where t
   CHECK_THAT(to_json(one_kernel(), "failed", "", "{}"), Catch::Contains(R"("machine":{})"));
 }
 
-TEST_CASE("work is told by block and number, with the prediction of all its launches and how many tasks do it",
+TEST_CASE("work is identified by block and number, with the prediction of all its launches and how many tasks do it",
           "[replay]") {
   Result result;
   result.steps = {2.0, 1.0, 3.0};

@@ -63,7 +63,7 @@ TEST_CASE("A comparison's interval takes the errors of both predictions as indep
   CHECK(uneven.high == Approx(2.5 * std::exp(0.5)));
 }
 
-TEST_CASE("What makes the difference is told in shares of the time that a sample takes") {
+TEST_CASE("What makes the difference is reported in shares of the time that a sample takes") {
   const Result eight = step_of_eight_samples(), sixteen = step_of_sixteen_samples();
   // A sample: computing 7.5 -> 3.5 s of 10 s, communication 2.5 -> 0.5 s; the other way round +4 and +2 of 4 s.
   CHECK_THAT(comparison_text({eight, sixteen}),
@@ -72,7 +72,7 @@ TEST_CASE("What makes the difference is told in shares of the time that a sample
              Catch::Contains("+150.0 % (compute") && Catch::Contains("communication +50.0"));
 }
 
-TEST_CASE("Parts that differ by a thousandth of a sample's time are told") {
+TEST_CASE("Parts that differ by a thousandth of a sample's time are reported") {
   Result result = step_of_eight_samples();
   CHECK_THAT(comparison_text({result, result}), Catch::Contains("[2]: 1 times the samples/s of [1].\n"));
   // Of 10 s for a sample: 0.012 s more or less computing, 0.009 s less communication.

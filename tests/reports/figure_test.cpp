@@ -152,7 +152,7 @@ TEST_CASE("Bars are rows with where they begin and how long they are, or the mid
                  {.boxes = {{0.0, 1.0, 0.0, 1.0}}}};
   Panel columns{};
   columns.series = {{.name = "two", .boxes = {{1.0, 3.0, 2.0, 7.0}}},
-                    {.told = "dots", .points = {{1.0, NAN}, {2.0, 0.1 + 0.2}}, .measured = true}};
+                    {.table_name = "dots", .points = {{1.0, NAN}, {2.0, 0.1 + 0.2}}, .measured = true}};
   columns.y.unit = "B";
   CHECK("\n" + to_csv({.panels = {rows, columns}}) == R"(
 panel,series,bar,"time (ms), begin","time (ms), length","time (ms), low","time (ms), high",x,y (B)

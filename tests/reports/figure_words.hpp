@@ -37,7 +37,7 @@ inline std::string series_words(const Series& series) {
   static constexpr std::array dots = {"none",  "own",     "circle", "square", "triangle",
                                       "wedge", "diamond", "ring",   "frame"};
   std::string words = quoted(series.name);
-  if (!series.told.empty()) words += " told " + quoted(series.told);
+  if (!series.table_name.empty()) words += " reported " + quoted(series.table_name);
   if (series.at_end) words += " ends in " + quoted(series.value);
   if (!series.colour.empty()) words += " " + std::string(series.colour);
   if (series.line > 0.0) words += fmt::format(" line {:.3g}{}", series.line, series.dashed ? " dashed" : "");

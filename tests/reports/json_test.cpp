@@ -21,7 +21,7 @@ TEST_CASE("Collectives, operators and task lists have the agreed names in JSON",
   CHECK(text == golden("other_workloads.json", text));
 }
 
-TEST_CASE("Bytes that no integer holds are told as they are, and read back") {
+TEST_CASE("Bytes that no integer holds are reported as they are, and read back") {
   CHECK(whole_number(1.6).dump() == "2");
   CHECK(whole_number(-0x1p62).dump() == "-4611686018427387904");
   CHECK(whole_number(0x1p63).get<double>() == 0x1p63);

@@ -31,7 +31,7 @@ TEST_CASE("A ring keeps the links that it uses busy, and no others") {
   CHECK(idle);
 }
 
-TEST_CASE("Links of one name are told as one, with the mean of all machines and the busiest") {
+TEST_CASE("Links of one name are reported as one, with the mean of all machines and the busiest") {
   // A broadcast from one of four machines: every card sends but the last one's; a ring: all do alike. One connection
   // of 5 Gbit/s is what keeps them busy, of the 0.85 · 25 Gbit/s that a card carries.
   const auto uses = [](const char* operation) {

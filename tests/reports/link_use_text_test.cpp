@@ -58,14 +58,14 @@ TEST_CASE("Links alike are one row, by the name of the busiest where one is much
   CHECK(json["links"][1]["users"][1]["bytes"] == 0.0045e9);
 }
 
-TEST_CASE("Fourteen rows of links are told, and how many are not") {
+TEST_CASE("Fourteen rows of links are reported, and how many are not") {
   CHECK_THAT(to_text(of_many(14)), Catch::Contains("\n  n  ") && !Catch::Contains("less utilised"));
   CHECK_THAT(to_text(of_many(17)),
              Catch::Contains("\n  n  ") && !Catch::Contains("\n  o  ") && Catch::Contains("\n  and 3 less utilised\n"));
   CHECK(to_text(of_two_seconds({})) == "Link utilisation over 2.00 s, busiest first\n  no traffic\n");
 }
 
-TEST_CASE("Ten waits are told, of those that take a thousandth of the time") {
+TEST_CASE("Ten waits are reported, of those that take a thousandth of the time") {
   LinkUses uses = of_two_seconds({used_link("a", 0.5, 0.5)});
   const auto waits_in = [&] {
     const std::string text = to_text(uses);

@@ -89,7 +89,7 @@ TEST_CASE("A transfer that stands in a queue waits for what holds up the one bef
   CHECK(std::move(marks).waits() == "stage 2 <- stage 0: 1 s\n");
 }
 
-TEST_CASE("Of causes that end together the first is told, of a queue's and a task's own the task's") {
+TEST_CASE("Of causes that end together the first is reported, of a queue's and a task's own the task's") {
   Ranks ranks(3);
   const TaskId first = ranks.computes(0, 0.0, 2.0);
   const TaskId second = ranks.computes(1, 0.0, 2.0);

@@ -38,7 +38,7 @@ TEST_CASE("The page of an accuracy: groups, anchors, pairs, what has no predicti
   CHECK_THAT(to_text(report), Catch::EndsWith("  no plan\n    a, b, c, d, e, f, g, h, i, j\n"));
 }
 
-TEST_CASE("Pairs are told by group and together, with those that are predicted the other way round", "[golden]") {
+TEST_CASE("Pairs are identified by group and together, with those that are predicted the other way round", "[golden]") {
   AccuracyReport report;
   const auto pairs_in = [&] {
     const std::string text = to_text(report);

@@ -127,7 +127,7 @@ TEST_CASE("a plan loses by what takes longest more, by memory or money where the
   CHECK(why_of(best, other) == "exposed tensor all-reduce +9.00 ms");
   takes(85.0_ms, 29.0_ms, 8.0_ms);
   CHECK(why_of(best, other) == "exposed gradient all-reduce +17.0 ms");
-  RankedPlan even = best;  // a quarter of a second more of both: the first part is told
+  RankedPlan even = best;  // a quarter of a second more of both: the first part is reported
   even.result.train()->breakdown.compute = Seconds(0.5);
   even.result.train()->breakdown.exposed_communication = Seconds(0.25);
   takes(Seconds(0.75), Seconds(0.5), Seconds(0.0));

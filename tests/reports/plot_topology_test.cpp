@@ -17,7 +17,7 @@ using namespace test_nodes;
 
 Node node_of(const std::string& name) { return read_node(Field(yaml_scalar(name, {"", 0, 0}), "")); }
 
-std::string told(const Node& node) { return "\n" + wiring_text(node, node.network, 0); }
+std::string reported(const Node& node) { return "\n" + wiring_text(node, node.network, 0); }
 
 /// Sockets with a switch each, on which GPUs hang.
 Node sockets_with_switches(int sockets, int gpus_each) {
@@ -92,7 +92,7 @@ TEST_CASE("Machines of the catalogue are drawn without labels that collide, in a
   }
 }
 
-TEST_CASE("Wires between all pairs are told in a line, others as they are") {
+TEST_CASE("Wires between all pairs are reported in a line, others as they are") {
   Node mesh = bare_node("mesh", 4, 1);
   mesh.link_types = {link_type("nvlink4", LinkKind::nvlink, 25.0_GBps, 1.0_us)};
   for (int a = 0; a < 4; ++a) {
@@ -119,10 +119,10 @@ TEST_CASE("A small machine is drawn as a whole: its parts, the wires between the
 )");
 }
 
-TEST_CASE("Wires between GPUs in a ring are told from each to its neighbours") {
+TEST_CASE("Wires between GPUs in a ring are reported from each to its neighbours") {
   Node node = sockets_with_switches(1, 4);
   for (int gpu = 0; gpu < 4; ++gpu) node.links.push_back({gpu, (gpu + 1) % 4, 1, 1});
-  CHECK(told(node) == R"(
+  CHECK(reported(node) == R"(
 cpu0
 └─ plx0            pcie4, 25.0 GB/s
    └─ gpu0 … gpu3  pcie4, 25.0 GB/s
@@ -143,30 +143,30 @@ TEST_CASE("Parts that have no room are an ellipsis between the first and the las
   check_labels(panel);
 }
 
-TEST_CASE("A machine of the catalogue is told with its cards and switches", "[golden]") {
-  check_whole("machine-catalogue-drawn-cards-switches-2.txt", told(node_of("dgx-a100-80gb")));
+TEST_CASE("A machine of the catalogue is reported with its cards and switches", "[golden]") {
+  check_whole("machine-catalogue-drawn-cards-switches-2.txt", reported(node_of("dgx-a100-80gb")));
 }
 
-TEST_CASE("Levels of a fabric are told in words, with counts") {
-  const auto told = [](const std::string& shape, int nodes) { return "\n" + fabric_text(fat_tree(shape, nodes)); };
-  CHECK(told("nodes_per_leaf: 2, nodes_per_pod: 4, oversubscription: 2, pod_oversubscription: 2", 8) == R"(
+TEST_CASE("Levels of a fabric are reported in words, with counts") {
+  const auto reported = [](const std::string& shape, int nodes) { return "\n" + fabric_text(fat_tree(shape, nodes)); };
+  CHECK(reported("nodes_per_leaf: 2, nodes_per_pod: 4, oversubscription: 2, pod_oversubscription: 2", 8) == R"(
   8 core switches; spine to core: 1600 Gbit/s from a pod
   16 spines, 8 in each pod of 4 machines; leaf to spines: 8 x 200 Gbit/s
   4 leaves, 2 machines on each; NIC to leaf: 200 Gbit/s
   8 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
-  CHECK(told("nodes_per_leaf: 1, rails: true", 2) == R"(
+  CHECK(reported("nodes_per_leaf: 1, rails: true", 2) == R"(
   1 spine; leaf to spines: 1 x 200 Gbit/s
   16 leaves, one a rail, 1 machine on each; NIC to leaf: 200 Gbit/s
   2 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
-  CHECK(told("nodes_per_leaf: 4, nodes_per_pod: 16, pod_oversubscription: 3", 64) == R"(
+  CHECK(reported("nodes_per_leaf: 4, nodes_per_pod: 16, pod_oversubscription: 3", 64) == R"(
   32 core switches; spine to core: 8533 Gbit/s from a pod
   128 spines, 32 in each pod of 16 machines; leaf to spines: 32 x 200 Gbit/s
   16 leaves, 4 machines on each; NIC to leaf: 200 Gbit/s
   64 x dgx-a100-80gb, 8 cards of 200 Gbit/s each
 )");
-  CHECK(told("nodes_per_leaf: 4, nodes_per_pod: 8, rails: true, pod_oversubscription: 100", 32) == R"(
+  CHECK(reported("nodes_per_leaf: 4, nodes_per_pod: 8, rails: true, pod_oversubscription: 100", 32) == R"(
   4 core switches; spine to core: 128 Gbit/s from a pod
   16 spines, 4 in each pod of 8 machines; leaf to spines: 4 x 200 Gbit/s
   64 leaves, one a rail, 4 machines on each; NIC to leaf: 200 Gbit/s

@@ -47,7 +47,7 @@ const std::vector<std::pair<const char*, std::string>> asked = {
 
 Result estimated(const Scenario& scenario) { return predict(scenario, Fidelity::estimate); }
 
-std::string told(Result result) {
+std::string reported(Result result) {
   result.provenance.clear();
   return to_json(result);
 }
@@ -63,7 +63,7 @@ std::string told_with(const Scenario& scenario, const ConstantRow& row) {
   Scenario changed = scenario;
   double& value = row.field(changed.calibration);
   value = value > 0.0 && value * 1.1 <= row.maximum ? value * 1.1 : value > 0.0 ? value * 0.9 : row.maximum / 10.0;
-  return told(estimated(changed));
+  return reported(estimated(changed));
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ TEST_CASE("no digit of a result changes with a constant that it does not list") 
     INFO(name);
     const Scenario scenario = load_scenario_text(text, "asked.yaml");
     const Result result = estimated(scenario);
-    const std::string here = told(result);
+    const std::string here = reported(result);
     const std::set<std::string> names = listed(result);
     CHECK(names.size() == result.provenance.size());  // none twice
     int without_influence = 0, all = 0;
@@ -101,14 +101,14 @@ TEST_CASE("figures of a node that nothing is done with are not listed, and chang
     INFO(name);
     const Scenario scenario = load_scenario_text(text, "asked.yaml");
     const Result result = estimated(scenario);
-    const std::string here = told(result);
+    const std::string here = reported(result);
     const std::set<std::string> names = listed(result);
     const auto check = [&](const std::string& figure, const auto& change) {
       INFO(figure);
       if (std::ranges::any_of(names, [&](const std::string& listed) { return listed.ends_with(figure); })) return;
       Scenario changed = scenario;
       change(changed.cluster);
-      CHECK(told(estimated(changed)) == here);
+      CHECK(reported(estimated(changed)) == here);
     };
     check(".storage.read_bandwidth", [](Cluster& c) { c.node.storage.read_bandwidth *= 0.5; });
     check(".storage.read_latency", [](Cluster& c) { c.node.storage.read_latency *= 2.0; });

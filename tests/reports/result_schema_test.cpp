@@ -1,4 +1,4 @@
-// The schema of results is told by the same fields as their JSON.
+// The schema of results is identified by the same fields as their JSON.
 
 #include <nlohmann/json.hpp>
 
@@ -23,7 +23,7 @@ bool has_type(const json& value, const std::string& type) {
 }
 
 /// Violations of the schema by a value, by the keywords that schemas of results use; empty where it fits.
-/// Keys that the schema does not know are told as well.
+/// Keys that the schema does not know are reported as well.
 std::string misfit(const json& schema, const json& value, const std::string& at) {
   if (schema.contains("enum") && std::ranges::find(schema["enum"], value) == schema["enum"].end()) return at + ": word";
   if (schema.contains("type")) {

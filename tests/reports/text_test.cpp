@@ -15,7 +15,7 @@ TEST_CASE("A training step reads as expected", "[golden]") {
   CHECK(text == golden("train.txt", text));
 }
 
-TEST_CASE("The ratio of communication to computation is told, and explained when asked for") {
+TEST_CASE("The ratio of communication to computation is reported, and explained when asked for") {
   Result result = large_step();
   result.train()->communication_to_compute = CommunicationRatio{0.25, 0.5};
   const std::string line = "gradients: communication/compute 0.5 (rule of thumb 0.25)";
@@ -23,7 +23,7 @@ TEST_CASE("The ratio of communication to computation is told, and explained when
   CHECK_THAT(to_text(result, TextOptions{.verbose = true}), Catch::Contains(line + ". Rule of thumb:"));
 }
 
-TEST_CASE("What few runs have is told where they have it") {
+TEST_CASE("What few runs have is reported where they have it") {
   Result result = large_step();
   result.train()->parameter_server = eight_workers();
   // 44 s beside the other job, 40 s alone: a tenth longer.
@@ -39,7 +39,7 @@ TEST_CASE("What few runs have is told where they have it") {
   }
 }
 
-TEST_CASE("Calls of a model are told with what they are made of and wait for") {
+TEST_CASE("Calls of a model are reported with what they are made of and wait for") {
   Result result = task_list();
   ModelCallResult& call = result.tasks()->calls["net"];
   call = {ExecutionMode::compiled, 33, 11, 14, 8, Seconds(33e-6), Seconds(308e-6), Bytes(1.81e6)};

@@ -100,24 +100,24 @@ TEST_CASE("Behind the breakdown: what is sent, samples, the execution, memory", 
   check_whole("behind-breakdown-sent-samples-execution-2.txt", rest());
 }
 
-TEST_CASE("Operators are told by what they do: work, bytes alone, walks, or none", "[golden]") {
-  const auto told = [](const OperatorResult& op) {
+TEST_CASE("Operators are identified by what they do: work, bytes alone, walks, or none", "[golden]") {
+  const auto reported = [](const OperatorResult& op) {
     Result result;
     result.scenario = "one";
     result.work = op;
     return to_text(result);
   };
   OperatorResult op{Seconds(0.5), Flops(1e12), Bytes(2e9), "compute"};
-  check_whole("operators-told-they-do-work.txt", told(op));
+  check_whole("operators-told-they-do-work.txt", reported(op));
   op.flops = Flops(0.0);
-  check_whole("operators-told-they-do-work-2.txt", told(op));
+  check_whole("operators-told-they-do-work-2.txt", reported(op));
   op.per_access = Seconds(1e-7);
   op.memory.emplace();
   op.memory->peak = Bytes(3e9);
   op.memory->saved = Bytes(2e9);
   op.memory->workspace = Bytes(1e9);
-  check_whole("operators-told-they-do-work-3.txt", told(op));
-  CHECK(told({Seconds(0.5), Flops(0.0), Bytes(0.0), "latency"}) == R"(one (flows: simulated contention)
+  check_whole("operators-told-they-do-work-3.txt", reported(op));
+  CHECK(reported({Seconds(0.5), Flops(0.0), Bytes(0.0), "latency"}) == R"(one (flows: simulated contention)
 
   Time          500 ms
   Bound by      latency

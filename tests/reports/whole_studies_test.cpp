@@ -113,7 +113,7 @@ TEST_CASE("Resources are bars to both sides of no change, those without a part l
   check_whole("resources-bars-both-sides-no.txt", figure_words(to_figure(e)));
 }
 
-TEST_CASE("Predictions lie against measurements, the four groups that are worst told apart", "[golden]") {
+TEST_CASE("Predictions lie against measurements, the four worst groups by themselves", "[golden]") {
   AccuracyReport report;
   report.cases = {compared("a", "step_time", 1.0, 1.1),           compared("b", "step_time", 2.0, 2.4),
                   compared("c", "step_time", 3.0, 3.9),           compared("d", "step_time", 4.0, 5.6),

@@ -50,25 +50,25 @@ TEST_CASE("The page of an explanation: what bounds it, what resources and remedi
   check_whole("explanation-bounds-resources-remedies-worth-2.txt", to_text(e));
 }
 
-TEST_CASE("Servers are told beside a ring, with what sets their pace", "[golden]") {
+TEST_CASE("Servers are reported beside a ring, with what sets their pace", "[golden]") {
   Explanation e;
   e.result = short_step(0.1);
   e.remedies = {remedy("servers", 0.5), remedy("ring all-reduce", 1.0)};
   e.remedies[0].result->train()->parameter_server = eight_workers();
-  const auto told = [&] {
+  const auto reported = [&] {
     const std::string text = to_text(e);
     return text.substr(text.find("\nParameter servers"));
   };
-  check_whole("servers-told-beside-ring-sets.txt", told());
+  check_whole("servers-told-beside-ring-sets.txt", reported());
   ParameterServerResult& servers = *e.remedies[0].result->train()->parameter_server;
   servers.link_bound = Seconds(0.3);
-  CHECK_THAT(told(), Catch::Contains("bottleneck is the servers' links"));
+  CHECK_THAT(reported(), Catch::Contains("bottleneck is the servers' links"));
   servers.server_bound = Seconds(0.4);
-  CHECK_THAT(told(), Catch::Contains("summation on the"));
+  CHECK_THAT(reported(), Catch::Contains("summation on the"));
   // The scenario has servers itself, and the ring is a remedy.
   e.result.train()->parameter_server = eight_workers();
   e.remedies.erase(e.remedies.begin());
-  check_whole("servers-told-beside-ring-sets-2.txt", told());
+  check_whole("servers-told-beside-ring-sets-2.txt", reported());
 }
 
 TEST_CASE("The page of a comparison has what differs above what came out", "[golden]") {

@@ -73,7 +73,7 @@ TEST_CASE("models of several parts have the published number of parameters") {
   CHECK(scout.projector.merge * scout.projector.merge * scout.vision.hidden == 5632);
 }
 
-TEST_CASE("an unknown model type is told what it may have meant") {
+TEST_CASE("an unknown model type brings what it may have meant") {
   CHECK_THAT(complaint(R"({"model_type": "olmoo"})"), Catch::Contains("did you mean olmo?"));
   CHECK_THAT(complaint(R"({"model_type": "rwkv"})"), Catch::Contains("one of gpt2, ") && Catch::Contains("llama4"));
 }

@@ -75,7 +75,7 @@ TEST_CASE("No mapping has a key twice, and no two mappings one name") {
 
 TEST_CASE("What others call a key leads to one of ours") {
   std::set<std::string> known;
-  for (const keys::Place& place : keys::places(keys::files().front(), keys::Repeats::told)) known.insert(place.path);
+  for (const keys::Place& place : keys::places(keys::files().front(), keys::Repeats::listed)) known.insert(place.path);
   for (const char* word : {"tp", "pp", "dp", "cp", "ep", "tensor_model_parallel_size", "seq_len", "micro-batch-size",
                            "gradient_accumulation_steps", "world_size", "ZeRO_stage"}) {
     INFO(word);
@@ -105,8 +105,8 @@ TEST_CASE("What holds without a key is what a new record has in the member that 
     const keys::Form& form = key.value.all[0];
     if (form.kind == keys::Form::Kind::flag && key.usual.empty() && key.member.set != nullptr) {
       INFO(place.path);
-      const std::string told = keys::usual_of(key);
-      CHECK((told == "true" || told == "false"));
+      const std::string reported = keys::usual_of(key);
+      CHECK((reported == "true" || reported == "false"));
     }
   }
 }
@@ -126,7 +126,7 @@ TEST_CASE("A row that is added to a table is read, explained, completed and in t
   reader.fill(plan);
   CHECK((choir.sings && plan.tensor == 2));
   // The source of pages, help and completion.
-  const std::vector<keys::Place> all = keys::places(file, keys::Repeats::told);
+  const std::vector<keys::Place> all = keys::places(file, keys::Repeats::listed);
   const auto place = std::ranges::find(all, "sings", &keys::Place::path);
   REQUIRE(place != all.end());
   CHECK(keys::describe(place->key->value) == "true or false");
@@ -150,34 +150,34 @@ TEST_CASE("Every value that a scenario resolves to says where it comes from") {
   }
   CHECK(resolved.size() > 100);
   CHECK_FALSE(resolved.contains("plan.sync.servers"));  // there are none
-  const auto told = [&](const char* key) {
+  const auto reported = [&](const char* key) {
     const ResolvedSetting& value = resolved.at(key);
     return fmt::format("{} {} {}", value.value, name(value.from), value.source);
   };
-  CHECK(told("plan.tensor") == "2 scenario own.yaml:4:17");
-  CHECK(told("calibration") == "published command_line --calibration published");
-  CHECK(told("workload.train.model.ffn_hidden") == "3072 assumed default: 4 x hidden; gated 8/3 x hidden");
-  CHECK(told("workload.train.global_batch") == "32 assumed default: global_batch_per_gpu x GPUs");
-  CHECK(told("plan.sync.bucket") == "10 MB command_line --set plan.sync.bucket=10 MB");
-  CHECK(told("plan.zero").starts_with("3 trainer fsdp: "));
-  CHECK(told("plan.data") == "8 assumed default: what tensor, pipeline and context leave");
-  CHECK(told("cluster.network.nic_bandwidth") == "400 Gbit/s assumed default: the node's");
-  CHECK(told("plan.schedule") == "1f1b assumed default: 1f1b; interleaved with interleave");
+  CHECK(reported("plan.tensor") == "2 scenario own.yaml:4:17");
+  CHECK(reported("calibration") == "published command_line --calibration published");
+  CHECK(reported("workload.train.model.ffn_hidden") == "3072 assumed default: 4 x hidden; gated 8/3 x hidden");
+  CHECK(reported("workload.train.global_batch") == "32 assumed default: global_batch_per_gpu x GPUs");
+  CHECK(reported("plan.sync.bucket") == "10 MB command_line --set plan.sync.bucket=10 MB");
+  CHECK(reported("plan.zero").starts_with("3 trainer fsdp: "));
+  CHECK(reported("plan.data") == "8 assumed default: what tensor, pipeline and context leave");
+  CHECK(reported("cluster.network.nic_bandwidth") == "400 Gbit/s assumed default: the node's");
+  CHECK(reported("plan.schedule") == "1f1b assumed default: 1f1b; interleaved with interleave");
 }
 
-TEST_CASE("All unknown keys of a file are told at once, each with what was meant") {
+TEST_CASE("All unknown keys of a file are reported at once, each with what was meant") {
   const std::string text =
       "cluster: { node: dgx-h100, num_nodes: 2 }\n"
       "workload: { train: { model: { preset: llama3-8b, seq_len: 4096 }, global_batch: 64, optimiser: adamw } }\n"
       "plan: { tp: 8, sync: { bukket: 25 MB } }\n";
-  std::string told;
+  std::string reported;
   try {
     load_scenario_text(text, "wrong.yaml");
   } catch (const ScenarioError& error) {
-    told = error.what();
+    reported = error.what();
   }
   // One line for each of the five, wherever it stands.
-  CHECK(std::ranges::count(told, '\n') == 4);
+  CHECK(std::ranges::count(reported, '\n') == 4);
   for (const char* line :
        {"wrong.yaml:1:28: cluster.num_nodes: unknown key; foretrain calls it cluster.nodes",
         "wrong.yaml:2:50: workload.train.model.seq_len: unknown key; foretrain calls it "
@@ -185,25 +185,25 @@ TEST_CASE("All unknown keys of a file are told at once, each with what was meant
         "wrong.yaml:2:85: workload.train.optimiser: unknown key; did you mean workload.train.optimizer?",
         "wrong.yaml:3:9: plan.tp: unknown key; foretrain calls it plan.tensor",
         "wrong.yaml:3:24: plan.sync.bukket: unknown key; did you mean plan.sync.bucket?"}) {
-    CHECK_THAT(told, Catch::Contains(line));
+    CHECK_THAT(reported, Catch::Contains(line));
   }
 }
 
-TEST_CASE("A bare `on` that PyYAML has read and written again is told as what it was") {
-  const auto told = [](const std::string& workload) {
+TEST_CASE("A bare `on` that PyYAML has read and written again is reported as what it was") {
+  const auto reported = [](const std::string& workload) {
     return test::complaint_of(
         [&] { load_scenario_text("cluster: { node: dgx-h100 }\nworkload: " + workload + "\n", "dumped.yaml"); });
   };
   const std::string task =
       "{ tasks: [ { id: a, KEY: gpu0, run: { matmul: { m: 64, n: 64, k: 64, precision: bf16 } } } ] }";
   const auto with_key = [&](const std::string& key) { return std::string(task).replace(task.find("KEY"), 3, key); };
-  CHECK(told(with_key("on")) == "accepted");
-  CHECK(told(with_key("\"on\"")) == "accepted");
-  CHECK_THAT(told(with_key("true")),
+  CHECK(reported(with_key("on")) == "accepted");
+  CHECK(reported(with_key("\"on\"")) == "accepted");
+  CHECK_THAT(reported(with_key("true")),
              Catch::StartsWith("dumped.yaml:2:31: workload.tasks[0].true: unknown key; \"on\", in quotes: ") &&
                  Catch::Contains("PyYAML"));
   const std::string sum = "{ operator: { kind: sum, true: cpu, size: 1 MB, precision: fp32 } }";
-  CHECK_THAT(told(sum), Catch::Contains("workload.operator.true: unknown key; \"on\", in quotes: "));
+  CHECK_THAT(reported(sum), Catch::Contains("workload.operator.true: unknown key; \"on\", in quotes: "));
 }
 
 TEST_CASE("An error of another kind brings the unknown keys along") {

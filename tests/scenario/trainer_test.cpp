@@ -265,12 +265,12 @@ TEST_CASE("The provenance holds the settings that were added, with their sources
 
 TEST_CASE("A trainer's file states settings with their sources, and nothing else") {
   const std::string setting = "{ value: 25 MB, kind: datasheet, source: its code }";
-  const auto told = [](const std::string& settings) {
+  const auto reported = [](const std::string& settings) {
     return complaint_about_file("kind: trainer\nname: mine\nhabits:\n  " + settings);
   };
-  CHECK(told("plan.sync.bucket: " + setting) == "accepted");
+  CHECK(reported("plan.sync.bucket: " + setting) == "accepted");
   for (const std::string key : {"cluster.nodes", "workload.train.model", "workload.train.global_batch", "plan.data"}) {
-    CHECK_THAT(told(key + ": " + setting), Catch::Contains("mine.yaml:4:3: settings." + key + ": unknown key"));
+    CHECK_THAT(reported(key + ": " + setting), Catch::Contains("mine.yaml:4:3: settings." + key + ": unknown key"));
   }
   const std::pair<std::string, std::string> rows[] = {
       {"{ value: 25 MB, kind: datasheet }", ": settings.plan.sync.bucket.source: this key is missing"},
@@ -279,7 +279,7 @@ TEST_CASE("A trainer's file states settings with their sources, and nothing else
       {"{ value: 25 MB, when: { zero: 4 }, kind: datasheet, source: its code }",
        ": settings.plan.sync.bucket.when.zero: "}};
   for (const auto& [stated, complaint] : rows) {
-    CHECK_THAT(told("plan.sync.bucket: " + stated), Catch::Contains(complaint));
+    CHECK_THAT(reported("plan.sync.bucket: " + stated), Catch::Contains(complaint));
   }
   CHECK_THAT(complaint_about_file("kind: node\nhabits: {}\n"), Catch::Contains("not a framework file"));
 }

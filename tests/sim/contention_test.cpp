@@ -197,7 +197,8 @@ TEST_CASE("what needs no link arrives at once, also beside contention") {
 }
 
 TEST_CASE("a simulation in which something can never move is an error") {
-  // No reader lets a rate of zero through; what builds its own background is told. Messages without bytes do not count.
+  // No reader lets a rate of zero through; what builds its own background is reported. Messages without bytes do not
+  // count.
   const Topology topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(4)));
   const LoweredCollective nothing = flows_at_once(0.0_s, {{0, 1, Bytes(0.0)}});
   for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {

@@ -37,7 +37,7 @@ TEST_CASE("each part of a step is counted once, in the part of the breakdown tha
   CHECK(uncontended_use(step, Seconds(6.0)).breakdown.data_stall.value() == Approx(0.6 + 0.9));
 }
 
-TEST_CASE("collectives inside a pass are those that show and those that hide, copies are told apart") {
+TEST_CASE("collectives inside a pass are those that show and those that hide, copies are shown apart") {
   // Of 2 s of kernels 0.5 hide collectives and 0.25 copies; 1 s of collectives and 0.75 s of copies show.
   Step step = two_passes();
   TimeBreakdown& forward = step.rank_classes[0].chunks[0].passes[PassKind::forward].time;

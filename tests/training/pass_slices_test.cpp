@@ -10,7 +10,7 @@ using namespace foretrain;
 namespace {
 
 /// "work:transfers" of each slice but the host's, those with a "|" beside their work: "2: 2.4|7 2: 3:5".
-std::string told(const PassCost::Part& part) {
+std::string reported(const PassCost::Part& part) {
   std::vector<PassSlice> slices =
       slices_of({test::compute(((part.again + part.own) * (part.to - part.from)).value()), {part}});
   CHECK(slices.back().work == Seconds(0.0));
@@ -28,7 +28,7 @@ std::string told(const PassCost::Part& part) {
 
 /// A pass of 12 s.
 std::string forward(const PassCalls& calls, double from = 0.0, double to = 1.0) {
-  return told({{}, Seconds(12.0), std::make_shared<LayerCalls>(LayerCalls{calls, {}, {}}), false, from, to});
+  return reported({{}, Seconds(12.0), std::make_shared<LayerCalls>(LayerCalls{calls, {}, {}}), false, from, to});
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ TEST_CASE("A backward pass begins with what runs again") {
   calls->recompute.between = {5};
   calls->backward.between = {6};
   Seconds again(4.0);
-  const auto backward = [&](double from, double to) { return told({again, Seconds(8.0), calls, true, from, to}); };
+  const auto backward = [&](double from, double to) { return reported({again, Seconds(8.0), calls, true, from, to}); };
   CHECK(backward(0.0, 1.0) == "4:5 8:6");
   // 2 to 8 s of 12: half of the recomputation, and half of the rest.
   CHECK(backward(1.0 / 6.0, 2.0 / 3.0) == "2:5 4:");

@@ -21,7 +21,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr double same_memory = 0.03, same_clock = 0.12;
-constexpr double published_bandwidth_share = 0.86;  // streaming.bandwidth_efficiency, to undo it where no clock is told
+constexpr double published_bandwidth_share =
+    0.86;  // streaming.bandwidth_efficiency, to undo it where no clock is stated
 
 /// Operations of a multiprocessor per clock: the row of the last compute capability that is not newer; the first one
 /// for what is older than all.
@@ -280,10 +281,10 @@ std::string node_document(const Machine& machine, const MeasuredFigures& figures
                      {"cpu", cpu != nullptr ? source("measurement", "reported by the operating system")
                                             : source("assumption", "a plain server: not in the measurements")}};
   if (node.contains("network")) {
-    const bool told = machine.network_cards > 0;
+    const bool stated = machine.network_cards > 0;
     node["sources"]["network"] =
-        told ? source("measurement", "NICs that the operating system reports; the latency is assumed")
-             : source("assumption", "the common cards that carry what rings between machines reached");
+        stated ? source("measurement", "NICs that the operating system reports; the latency is assumed")
+               : source("assumption", "the common cards that carry what rings between machines reached");
   }
   return node.dump(2) + "\n";
 }

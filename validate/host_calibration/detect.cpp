@@ -127,8 +127,8 @@ std::vector<DetectedCache> read_caches(const std::filesystem::path& folder) {
     cache.size = parse_cache_size(first_word(entry / "size"));
     cache.ways = leading_number(first_word(entry / "ways_of_associativity"));
     cache.shared_by = std::max(1, count_of_list(first_word(entry / "shared_cpu_list")));
-    const bool told = cache.size.value() > 0.0 && cache.ways > 0;
-    if (cache.level >= 1 && cache.level <= 3 && told) caches.push_back(cache);
+    const bool stated = cache.size.value() > 0.0 && cache.ways > 0;
+    if (cache.level >= 1 && cache.level <= 3 && stated) caches.push_back(cache);
   }
   std::sort(caches.begin(), caches.end(),
             [](const DetectedCache& a, const DetectedCache& b) { return a.level < b.level; });

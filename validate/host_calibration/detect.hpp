@@ -29,10 +29,10 @@ struct DetectedCpu {
   int vector_bytes = 16;
   int multiply_adds = 1;                        ///< vectors a cycle, as the flags suggest
   Hertz clock{};                                ///< of a busy core; nothing tells it
-  std::vector<DetectedCache> caches;            ///< by level; empty where nothing is told
+  std::vector<DetectedCache> caches;            ///< by level; empty where nothing is reported
   std::map<std::string, std::string> measured;  ///< method, by key of the hardware file
 
-  /// Null where nothing is told of that level.
+  /// Null where nothing is reported of that level.
   DetectedCache* cache(int level);
 };
 
@@ -56,7 +56,7 @@ Node node_of_hardware_file(const std::string& text);
 
 /// Measures the speed of a core: its clock and its vector units.
 void measure_cores(DetectedCpu& cpu);
-/// Measures the number of processors per core: virtual machines are often told that each is a core.
+/// Measures the number of processors per core: virtual machines often claim that each is a core.
 void measure_threads(DetectedCpu& cpu);
 /// For how long a last cache that other virtual machines fill as well keeps data.
 void measure_last_cache(DetectedCpu& cpu);

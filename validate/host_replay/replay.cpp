@@ -79,9 +79,9 @@ void check_ends(const WorkerTask& task, const ProcessBarrier& barrier,
   const auto crashed = std::ranges::find_if(ends, [](const auto& end) { return end && end->signal != 0; });
   const auto failed = std::ranges::find_if(ends, [](const auto& end) { return end && !end->well(); });
   if (failed == ends.end()) return;
-  const auto told = barrier.failure();
-  if (crashed == ends.end() && told) {
-    throw ReplayError(fmt::format("{}: {}", label_of(task, told->first), told->second));
+  const auto reported = barrier.failure();
+  if (crashed == ends.end() && reported) {
+    throw ReplayError(fmt::format("{}: {}", label_of(task, reported->first), reported->second));
   }
   const auto end = crashed == ends.end() ? failed : crashed;
   throw ReplayError(fmt::format("{} {}", label_of(task, static_cast<int>(end - ends.begin())), (*end)->text()));

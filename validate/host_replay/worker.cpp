@@ -97,7 +97,7 @@ struct ProcessBarrier::Shared {
   std::atomic<int> failures;
   int process;
   std::array<char, 2000> why;
-  std::atomic<bool> told;
+  std::atomic<bool> reported;
 };
 
 ProcessBarrier::ProcessBarrier(int processes) : memory_(sizeof(Shared)), shared_(memory_.as<Shared>(1).front()) {
@@ -113,13 +113,13 @@ void ProcessBarrier::fail(int process, const std::string& why) {
   if (shared_.failures.fetch_add(1) == 0) {
     shared_.process = process;
     why.copy(shared_.why.data(), shared_.why.size() - 1);
-    shared_.told = true;
+    shared_.reported = true;
   }
   _exit(EXIT_FAILURE);
 }
 
 std::optional<std::pair<int, std::string>> ProcessBarrier::failure() const {
-  if (!shared_.told) return std::nullopt;
+  if (!shared_.reported) return std::nullopt;
   return std::pair(shared_.process, std::string(shared_.why.data()));
 }
 

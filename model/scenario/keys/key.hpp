@@ -129,7 +129,7 @@ struct Key {
   std::optional<Zero> zero = {};   ///< whether what else fills one may be zero; where left out, numbers may
   Member member = {};
   const FrameworkSetting* framework = nullptr;  ///< null: no framework decides it
-  std::array<const Ignored*, 4> ignored = {};   ///< the first that holds is told
+  std::array<const Ignored*, 4> ignored = {};   ///< the first that holds is reported
 
   [[nodiscard]] constexpr bool needed() const { return usual == "needed"; }
   /// The row with a range, or with whether zero makes sense.

@@ -221,7 +221,7 @@ std::vector<Place> places(const FileKind& file, Repeats repeats) { return Walk(r
 
 std::vector<std::string> dotted_keys() {
   std::vector<std::string> all;
-  for (const Place& place : places(files().front(), Repeats::told)) {
+  for (const Place& place : places(files().front(), Repeats::listed)) {
     if (place.path.find("[]") != std::string::npos || place.path.find("NAME") != std::string::npos) continue;
     if (std::ranges::find(all, place.path) == all.end()) all.push_back(place.path);
   }
@@ -231,7 +231,7 @@ std::vector<std::string> dotted_keys() {
 std::vector<std::string> words_of(std::string_view dotted_key) {
   std::vector<std::string> words;
   static constexpr std::string_view of_flags[] = {"true", "false"};
-  for (const Place& place : places(files().front(), Repeats::told)) {
+  for (const Place& place : places(files().front(), Repeats::listed)) {
     if (place.path != dotted_key) continue;
     for (const Form& form : place.key->value.forms()) {
       for (const std::string_view word : form.kind == Form::Kind::flag ? std::span(of_flags) : form.words) {
@@ -243,7 +243,7 @@ std::vector<std::string> words_of(std::string_view dotted_key) {
 }
 
 std::string title_of(std::string_view dotted_key) {
-  for (const Place& place : places(files().front(), Repeats::told)) {
+  for (const Place& place : places(files().front(), Repeats::listed)) {
     if (place.path == dotted_key && !place.key->title.empty()) return std::string(place.key->title);
   }
   std::string word(dotted_key.substr(dotted_key.rfind('.') + 1));

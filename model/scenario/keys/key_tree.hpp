@@ -22,8 +22,8 @@ struct Place {
   std::string when = {};  ///< the variant that has it: "kind: matmul"; empty: always there
 };
 
-/// Whether a mapping is told wherever it may stand, or only where it is met first.
-enum class Repeats { told, left_out };
+/// Whether a mapping is reported wherever it may stand, or only where it is met first.
+enum class Repeats { listed, left_out };
 
 /// Every key of a kind of file (a word of files()), mappings behind their keys. Mappings in themselves end there.
 std::vector<Place> places(const FileKind& file, Repeats repeats);

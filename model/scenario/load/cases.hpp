@@ -52,7 +52,7 @@ struct Case {
 /// Reads a CSV table: a file, or the name of a table that comes with the program. Columns are case, group, anchor,
 /// source, base, dotted scenario keys, measured.*, replay.* and predicted.* (which sweeps write, and which are
 /// skipped). Names of cases may repeat. Throws ScenarioError with file:line:column of the header's cell; what is wrong
-/// with a row is told where its document is asked for.
+/// with a row is reported where its document is asked for.
 std::vector<Case> read_cases(const std::filesystem::path& path);
 std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name);
 

@@ -177,11 +177,11 @@ void check_refusals(const MappingReader& file, const Training& training) {
 
 /// Adds what the trainer's file says of keys that nobody has decided yet.
 void add_settings(const TrainerFile& file, ResolvedSetting::From from, Training& training) {
-  const keys::FrameworkKey* told = nullptr;
+  const keys::FrameworkKey* reported = nullptr;
   for (const FrameworkValue& one : file->settings) {
     const keys::FrameworkKey& key = *one.key;
-    if (told == &key || training.decided[number_of(key)] || !holds(one.when, training)) continue;
-    told = &key;
+    if (reported == &key || training.decided[number_of(key)] || !holds(one.when, training)) continue;
+    reported = &key;
     const bool means_something = key.row->framework->means_something(training.situation());
     if (!means_something && !key.row->framework->asked_of_all) continue;
     training.decided.set(number_of(key));

@@ -281,7 +281,7 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
 RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
                      const std::vector<double>& speed_of_rank, const Topology& topology,
                      std::span<const BackgroundFlow> background, Symmetry symmetry) {
-  // Ranks that are all in the same groups are told apart by nothing that these groups send.
+  // Ranks that are all in the same groups are distinguished by nothing that these groups send.
   const bool by_traffic =
       std::ranges::any_of(transfers, [](const GroupedTransfer& transfer) { return transfer.groups->size() > 1; });
   for (std::size_t ranks = period_of(stage_of_rank, speed_of_rank, topology, background, symmetry);;

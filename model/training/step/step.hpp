@@ -1,4 +1,4 @@
-// The step, as values: what every executor is told. In: nothing but the values of a scenario, a model, a topology.
+// The step, as values: the input of every executor. In: nothing but the values of a scenario, a model, a topology.
 // Out: Step, a training step in compact form: blocks costed once, and the numbers by which they are repeated.
 //
 // A rank class is a set of ranks that behave alike (rank_classes.hpp); a step describes rank classes, not ranks. A

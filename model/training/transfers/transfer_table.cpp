@@ -14,7 +14,7 @@ namespace foretrain {
 
 namespace {
 
-/// Lets a phase happen `times` times as often. Beyond a million repetitions they are not told apart any more.
+/// Lets a phase happen `times` times as often. Beyond a million repetitions they are not distinguished any more.
 void repeat_phase(LoweredCollective::Phase& phase, double times) {
   constexpr double most_repetitions = 1e6;
   const double repetitions = phase.repeat * times;

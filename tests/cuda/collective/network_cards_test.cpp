@@ -7,7 +7,7 @@ using namespace foretrain;
 using gpu::network_cards;
 using gpu::NetworkCard;
 
-TEST_CASE("Of a machine's cards those are told by which collectives go", "[gpu]") {
+TEST_CASE("Of a machine's cards those are identified by which collectives go", "[gpu]") {
   const TemporaryFolder folder;
   CHECK(network_cards(folder.path()).empty());
   // Ethernet alone: what is up, and no bridge.

@@ -31,7 +31,7 @@ void copy_bytes(void* to, const void* from, std::size_t bytes) {
 
 constexpr int clock_khz = 1'980'000;
 
-/// A kernel that spins does so for as long as it is told, others always for the same time.
+/// A kernel that spins does so for as long as it is set to, others always for the same time.
 cudaError_t launch(const void* function, void** arguments, cudaStream_t stream) {
   FAKE_ENTER;
   const std::string& name = world.kernels[function];

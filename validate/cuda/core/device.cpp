@@ -28,7 +28,7 @@ double elapsed(const Event& start, const Event& end) {
 
 namespace {
 
-/// Weyl's sequence, mixed once: not to be told from noise by hardware that compresses, and as fast as the memory.
+/// Weyl's sequence, mixed once: not to be reported from noise by hardware that compresses, and as fast as the memory.
 void fill_random(void* data, std::size_t bytes) {
   std::uint64_t state = 1;
   auto* at = static_cast<unsigned char*>(data);

@@ -31,8 +31,8 @@ StateSampler::StateSampler(const Nvml& nvml, std::string bus_id)
   thread_ = std::jthread([this](const std::stop_token& stop) {
     std::mutex mutex;
     std::unique_lock lock(mutex);
-    std::condition_variable_any told;
-    while (!told.wait_for(lock, stop, std::chrono::milliseconds(20), [&stop] { return stop.stop_requested(); })) {
+    std::condition_variable_any reported;
+    while (!reported.wait_for(lock, stop, std::chrono::milliseconds(20), [&stop] { return stop.stop_requested(); })) {
       if (const auto state = nvml_.state(bus_id_)) samples_.push_back(*state);
     }
   });
