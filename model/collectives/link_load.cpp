@@ -55,11 +55,16 @@ LinkLoad::Busiest LinkLoad::busiest_of(const std::vector<Flow>& flows) {
 
 Seconds LinkLoad::busiest(const std::vector<Flow>& flows) {
   add(flows);
+  const Seconds busiest = busiest_alone(flows);
+  clear();
+  return busiest;
+}
+
+Seconds LinkLoad::busiest_alone(const std::vector<Flow>& flows) const {
   Seconds busiest = slowest_connection(flows);
   for (const LinkId link : links_) {
     if (load_[link] > Bytes(0.0)) busiest = std::max(busiest, load_[link] / topology_.link_bandwidth(link));
   }
-  clear();
   return busiest;
 }
 

@@ -19,6 +19,8 @@ class LinkLoad {
   /// busy with each message beside its bytes (visit_cards). Where the
   /// transport or the library limits connections, all flows between two endpoints share what these let through.
   Seconds busiest(const std::vector<Flow>& flows);
+  /// The same of those that have been added since clear(), which are these.
+  [[nodiscard]] Seconds busiest_alone(const std::vector<Flow>& flows) const;
 
   struct Busiest {
     Seconds time;

@@ -63,7 +63,7 @@ bool meets(const LoweredCollective& lowered, const std::vector<bool>& links, con
 class PhaseTogether {
  public:
   PhaseTogether(Parts& parts, const Topology& topology)
-      : parts_(parts), load_(topology), busiest_(parts.size()), longer_(parts.size()) {
+      : parts_(parts), load_(topology), busiest_(parts.size()), alone_(parts.size()), longer_(parts.size()) {
     for (std::vector<Seconds>& others : longer_) others.resize(parts.size());
   }
 
@@ -80,6 +80,9 @@ class PhaseTogether {
     load_.clear();
     for (std::size_t other = 0; other < parts_.size(); ++other) {
       add_flows(parts_[other], k);
+      if (const auto& phases = parts_[other].lowered.phases; k < phases.size()) {
+        alone_[other] += (phases[k].latency + load_.busiest_alone(phases[k].flows)) * number(phases[k].repeat);
+      }
       for (std::size_t p = 0; p < parts_.size(); ++p) {
         if (p == other || busiest_[p].link < 0) continue;
         longer_[p][other] += load_.time_on(busiest_[p].link) * static_cast<double>(parts_[p].lowered.phases[k].repeat);
@@ -87,6 +90,8 @@ class PhaseTogether {
       load_.clear();
     }
   }
+  /// By part: what it takes if nothing else moves.
+  [[nodiscard]] const std::vector<Seconds>& alone() const { return alone_; }
   /// By part, by other part.
   [[nodiscard]] const std::vector<std::vector<Seconds>>& longer() const { return longer_; }
 
@@ -100,6 +105,7 @@ class PhaseTogether {
   Parts& parts_;
   LinkLoad load_;
   std::vector<LinkLoad::Busiest> busiest_;  ///< by part
+  std::vector<Seconds> alone_;
   std::vector<std::vector<Seconds>> longer_;
 };
 
@@ -110,6 +116,7 @@ void set_times_together(Parts& parts, const Topology& topology) {
   PhaseTogether together(parts, topology);
   for (std::size_t k = 0; k < phases; ++k) together.add(k);
   for (std::size_t p = 0; p < parts.size(); ++p) {
+    parts[p].uncontended = together.alone()[p];
     for (std::size_t other = 0; other < parts.size(); ++other) {
       const Seconds longer = together.longer()[p][other];
       if (longer > Seconds(0.0)) parts[p].links.meetings.push_back({parts[other].rank_classes.front(), longer});
@@ -145,8 +152,9 @@ void set_times(Parts& parts, int among, const Topology& topology, std::span<cons
     LinkShare& links = parts[p].links;
     links.among = among;
     links.number = parts[p].rank_classes.front();  // which no other part of these groups has
+    if (background.empty()) continue;
     parts[p].uncontended = uncontended_time(parts[p].lowered, topology, background);
-    if (background.empty() || !meets(parts[p].lowered, disturbed, topology)) continue;
+    if (!meets(parts[p].lowered, disturbed, topology)) continue;
     set_time_beside(parts, p, topology, background);
   }
   const bool shares = std::ranges::any_of(parts, [](const Part& part) { return !part.links.meetings.empty(); });
