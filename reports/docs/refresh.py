@@ -48,7 +48,7 @@ class Program:
 def commands_page(program):
     """Options that several commands have in the same words come once, at the top."""
     help_text = program.run("--help")
-    names = re.findall(r"^  ([a-z-]+) {2,}", help_text.split("Subcommands:")[1].split("Examples:")[0], re.MULTILINE)
+    names = re.findall(r"^  ([a-z-]+) {2,}", help_text.split("--version")[1].split("Examples:")[0], re.MULTILINE)
     option = re.compile(r"^  -.*\n(?:^ {8,}\S.*\n)*", re.MULTILINE)
     helps = {name: program.run(name, "--help").strip() + "\n" for name in names}
     counts = collections.Counter(one for text in helps.values() for one in dict.fromkeys(option.findall(text)))

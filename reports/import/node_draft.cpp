@@ -275,7 +275,7 @@ std::string finished_node(Draft& draft, DescribedNode described, std::string_vie
             yaml_entries({{"kind", std::string("assumption")},
                           {"text", fmt::format("as {}: {} does not tell", text_at(nearest, "name"), source)}}),
             draft.nowhere(), "");
-  draft.set("sources.wiring", yaml_entries({{"kind", std::string("measurement")}, {"text", "identified by " + source}}),
+  draft.set("sources.wiring", yaml_entries({{"kind", std::string("measurement")}, {"text", "reported by " + source}}),
             draft.nowhere(), "");
   draft.note("Use it as cluster.node of a scenario: foretrain predict FILE --set cluster.node=THIS.yaml");
   draft.apply_overrides();

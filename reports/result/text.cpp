@@ -109,7 +109,8 @@ std::string headline(const Result& result, const TrainResult& train, bool verbos
   }
   text += labelled("Throughput", throughput);
   const FlopsPerSecond reached = train.model_flops_per_second_per_gpu;
-  const std::string peak = train.mfu > 0.0 ? " of " + format_rate(reached / train.mfu) : "";
+  const std::string peak =
+      train.mfu > 0.0 && reached > FlopsPerSecond(0.0) ? " of " + format_rate(reached / train.mfu) : "";
   text += labelled("MFU", fmt::format("{}{} · {} per GPU", format_percent(train.mfu), peak, format_rate(reached)));
   if (train.time_to_train) {
     text += labelled("Time to train", length_text(train));
@@ -300,10 +301,10 @@ std::string calls_section(const TasksResult& tasks) {
 }
 
 std::string answer(const Result& result, const TrainResult& train, bool verbose) {
-  return headline(result, train, verbose) + breakdown_section(result, verbose) + communication_section(result, verbose) +
-         token_section(train) + server_section(train, verbose) + split_section(train) +
-         (verbose ? goodput_section(train) + bill_section(train) : "") + fabric_section(result.scenario, train) +
-         (verbose ? memory_section(train) + execution_section(train) : "");
+  return headline(result, train, verbose) + breakdown_section(result, verbose) +
+         communication_section(result, verbose) + token_section(train) + server_section(train, verbose) +
+         split_section(train) + (verbose ? goodput_section(train) + bill_section(train) : "") +
+         fabric_section(result.scenario, train) + (verbose ? memory_section(train) + execution_section(train) : "");
 }
 
 std::string time_line(const Result& result) {

@@ -109,7 +109,7 @@ TEST_CASE("The page of a GPU's memory has a row for each part that is used", "[g
   report.largest_micro_batch = 0;
   report.remedies = {"fits with recompute: full: 5.0 of 6.0 GB"};
   CHECK_THAT(to_text(report), Catch::Contains("9.00 of 6.00 GB (DOES NOT FIT)") &&
-                                  Catch::Contains("No micro-batch fits (now 1)\n") &&
+                                  Catch::Contains("No micro-batch size fits (now 1)\n") &&
                                   Catch::Contains("  recompute: full  5.0 of 6.0 GB\n"));
   const auto json = nlohmann::json::parse(to_json(report));
   CHECK(json["peak"]["bytes"]["activations"] == 5e9);
