@@ -18,8 +18,7 @@ std::string message(const SourcePosition& where, const std::string& key, const s
                     const std::string& expected) {
   std::string text = shortened(where.text(), longest_complaint);
   if (!text.empty()) text += ": ";
-  const bool reported = where.line == 0 && where.file.find(" " + key + "=") != std::string::npos;  // "--set KEY=VALUE"
-  if (!key.empty() && !reported) text += shortened(key, longest_complaint) + ": ";
+  if (!key.empty()) text += shortened(key, longest_complaint) + ": ";
   text += shortened(got, longest_complaint);
   if (!expected.empty()) text += "; " + expected;
   return text;

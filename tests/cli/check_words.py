@@ -23,7 +23,7 @@ RETIRED = {
     r"how sure": "confidence, uncertainty",
     r"fullest (GPU|card)": "peak GPU memory",
     r"\breckon": "compute",
-    r"\btells? of\b": "state, print, describe",
+    r"\btells? of\b|\btold\b": "state, print, report",
     r"\bremembered\b": "cached",
     r"thin uplink": "oversubscribed uplink",
     r"page-locked": "pinned",

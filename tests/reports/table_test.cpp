@@ -42,9 +42,9 @@ TEST_CASE("A cell that is set in stays so in all its lines") {
   TextTable table("lrrr");
   const std::string digits(24, '1');
   table.add_row({"whole", digits, digits, "1234"});
-  table.add_row({"  a part of it reported in words", "2", "3", "4"});
+  table.add_row({"  a part of it kept in words", "2", "3", "4"});
   const std::vector<std::string> lines = split(table.text(0), '\n');
-  CHECK(lines[1].starts_with("  a part of it reported in   "));
+  CHECK(lines[1].starts_with("  a part of it kept in   "));
   CHECK(lines[2] == "  words");
 }
 

@@ -166,9 +166,10 @@ TEST_CASE("Bad scenarios: file, line, column, key, what is wrong, what would be 
 TEST_CASE("Overrides name themselves") {
   const std::string good = read_text_file(folder / "good.yaml");
   const std::pair<std::string, std::string> rows[] = {
-      {"plan.tensr=2", "--set plan.tensr=2: unknown key; did you mean plan.tensor?"},
+      {"plan.tensr=2", "--set plan.tensr=2: plan.tensr: unknown key; did you mean plan.tensor?"},
       {"plan.tensor=4",
-       "--set plan.tensor=4: tensor 4 x pipeline 2 x context 1 x data 4 = 32, but the cluster has 16 GPUs…"},
+       "--set plan.tensor=4: plan.tensor: tensor 4 x pipeline 2 x context 1 x data 4 = 32, but the cluster has 16 "
+       "GPUs…"},
       {"plan.tensor", "--set plan.tensor: this is no KEY=VALUE; for example plan.tensor=8"},
       {"plan..tensor=8", "…a part of this key is empty…"},
       {"plan.tensor=", "…this is no KEY=VALUE…"},
