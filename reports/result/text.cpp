@@ -301,10 +301,10 @@ std::string calls_section(const TasksResult& tasks) {
 }
 
 std::string answer(const Result& result, const TrainResult& train, bool verbose) {
-  return headline(result, train, verbose) + breakdown_section(result, verbose) +
-         communication_section(result, verbose) + token_section(train) + server_section(train, verbose) +
-         split_section(train) + (verbose ? goodput_section(train) + bill_section(train) : "") +
-         fabric_section(result.scenario, train) + (verbose ? memory_section(train) + execution_section(train) : "");
+  return headline(result, train, verbose) + breakdown_section(result, verbose) + communication_section(train, verbose) +
+         token_section(train) + server_section(train, verbose) + split_section(train) +
+         (verbose ? goodput_section(train) + bill_section(train) : "") + fabric_section(result.scenario, train) +
+         (verbose ? memory_section(train) + execution_section(train) : "");
 }
 
 std::string time_line(const Result& result) {

@@ -36,15 +36,6 @@ std::string inside_layers_of(const TrainResult& train) {
   return text.empty() ? std::string(inside_layers) : text + " collectives";
 }
 
-/// " fp32" behind the algorithm of gradients.
-std::string format_of_gradients(const Result& result) {
-  for (const Setting& setting : result.settings) {
-    if (setting.line == "Gradients" && setting.name.ends_with("format"))
-      return " " + setting.value.substr(0, setting.value.find(' '));  // of "fp32 (4 bytes per parameter)"
-  }
-  return "";
-}
-
 /// "gradients: communication/compute 0.45 (rule of thumb 0.31), bucket 160 MB".
 std::string gradients_text(const TrainResult& train, bool verbose) {
   std::string text, formula;
@@ -63,8 +54,7 @@ std::string gradients_text(const TrainResult& train, bool verbose) {
 
 }  // namespace
 
-std::string communication_section(const Result& result, bool verbose) {
-  const TrainResult& train = *result.train();
+std::string communication_section(const TrainResult& train, bool verbose) {
   if (train.communication.empty()) return "";
   const bool chosen =
       std::ranges::any_of(train.communication, [](const auto& row) { return !row.second.algorithm.empty(); });
@@ -81,11 +71,10 @@ std::string communication_section(const Result& result, bool verbose) {
   table.add_row(std::move(header));
   for (const auto& [collective, time] : train.communication) {
     if (!verbose && std::max(time.total, time.exposed) < least_share * train.step_time) continue;
-    const bool of_gradients = collective.find("gradient") != std::string::npos;
     const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
     add("  " + (collective == inside_layers ? inside_layers_of(train) : collective), time.total,
         format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)), format_seconds(time.exposed), time.sent,
-        time.algorithm + (of_gradients && !time.algorithm.empty() ? format_of_gradients(result) : ""));
+        time.algorithm);
     if (!verbose || collective != inside_layers || train.inside_layers.size() < 2) continue;
     for (const auto& [name, traffic] : train.inside_layers)
       add("    " + operation_of(name), traffic.alone, "", "", traffic.sent, "");
