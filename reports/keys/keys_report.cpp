@@ -81,9 +81,9 @@ void add_line(std::string& text, std::string_view what, const std::string& repor
   text += fmt::format("  {:<10} {}\n", what, wrap(reported, page_width() - 13, 13));
 }
 
-/// Meaning of one value of a key; if `word` is empty, flags of all values in other programs.
+/// Meaning of one value of some keys; if `word` is empty, flags of all values in other programs.
 struct ValueMeaning {
-  std::string_view path, word, meaning;
+  std::string_view keys, word, meaning;
 };
 constexpr ValueMeaning value_meanings[] = {
 #define VALUE(path, word, meaning) {path, word, meaning},
@@ -93,8 +93,9 @@ constexpr ValueMeaning value_meanings[] = {
 void add_value_meanings(std::string& text, const std::vector<std::string>& paths) {
   TextTable values("ll");
   bool any = false;
-  for (const auto& [path, word, meaning] : value_meanings) {
-    if (std::ranges::find(paths, path) == paths.end()) continue;
+  for (const auto& [keys, word, meaning] : value_meanings) {
+    const std::vector<std::string> of = split_words(keys);
+    if (std::ranges::find_first_of(paths, of) == paths.end()) continue;
     if (word.empty()) {
       add_line(text, "flags", std::string(meaning));
     } else {
