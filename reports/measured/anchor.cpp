@@ -130,8 +130,9 @@ Result anchored(Result result, const Anchor& anchor, const std::string& source) 
   result.set_uncertainty(std::expm1(nine_of_ten_normal * std::min(stated, deviation)));
   if (result.train()->bill) set_length_interval(result);
   const auto note = [&](const char* name, double factor, double variance) {
-    const std::string known = fmt::format("± {:.1f} % (1 σ) from {}; the interval adds ± {:.1f} %, as runs of one model differ",
-                                          std::sqrt(variance) * 100.0, source, anchor_scatter * 100.0);
+    const std::string known =
+        fmt::format("± {:.1f} % (1 σ) from {}; the interval adds ± {:.1f} %, as runs of one model differ",
+                    std::sqrt(variance) * 100.0, source, anchor_scatter * 100.0);
     result.provenance.push_back({name, factor, "", ConstantKind::measurement, known});
   };
   note("anchor.computing", anchor.computing, anchor.computing_variance);
