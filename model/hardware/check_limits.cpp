@@ -52,7 +52,7 @@ void add_limits(int node, const std::string& name, const Network& network, const
     if (!slow && most < std::min(slot, card) * noticed) {
       slow = true;
       limits.push_back(
-          fmt::format("{}: transfers between two nodes reach {:.3g} of the NIC's {:.3g} Gbit/s (network.transport: "
+          fmt::format("{}: a transfer to another node reaches {:.3g} Gbit/s of the NIC's {:.3g} (network.transport: "
                       "window, loss, flow_limit, streams)",
                       name, gigabits(most), gigabits(card)));
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -60,11 +61,16 @@ std::map<std::string, CommunicationTime> ServerJob::communication_of(const Param
                                                                      const Breakdown& breakdown) const {
   const Seconds both = bounds.push + bounds.pull;
   if (!(both > Seconds(0.0))) return {};
-  const auto time = [&](Seconds total) -> CommunicationTime {
+  const auto time = [&](Seconds total, Bytes sent) -> CommunicationTime {
     return {total, std::min(total, breakdown.exposed_communication * (total / both)),
-            std::string(name(scenario_.plan.sync.algorithm))};
+            std::string(name(scenario_.plan.sync.algorithm)), sent};
   };
-  return {{"gradient push", time(bounds.push)}, {"weight pull", time(bounds.pull)}};
+  double parameters = 0.0;
+  for (const ParameterStore::KeyGroup& group : store_.groups) {
+    parameters = std::accumulate(group.parameters.begin(), group.parameters.end(), parameters);
+  }
+  const Bytes pushed = store_.gradient * parameters / number(store_.workers.front().size());
+  return {{"gradient push", time(bounds.push, pushed)}, {"weight pull", time(bounds.pull, Bytes(0.0))}};
 }
 
 Result ServerJob::read(const Execution& execution, const Executor&) const {
@@ -84,7 +90,7 @@ Result ServerJob::read(const Execution& execution, const Executor&) const {
   servers.staleness = times.staleness;
   servers.link_utilisation = std::min(1.0, bounds.link / step_time);
   servers.cpu_utilisation = std::min(1.0, bounds.server / step_time);
-  servers.compute_bound = bounds.compute;
+  servers.compute_bound = std::min(bounds.compute, step_time);  // a mean over more iterations
   servers.link_bound = bounds.link;
   servers.server_bound = bounds.server;
   const Sync& sync = scenario_.plan.sync;

@@ -34,10 +34,8 @@ const YamlNode* own_table(const char* name) {
 }
 
 /// "R7" and "loading", as scenarios/topics.yaml has them.
-using Topics = std::vector<std::pair<std::string, std::string>>;
-
-Topics read_topics() {
-  Topics topics;
+std::vector<std::pair<std::string, std::string>> read_topics() {
+  std::vector<std::pair<std::string, std::string>> topics;
   const YamlNode* const table = own_table("topics.yaml");
   for (const YamlEntry& entry : table != nullptr ? table->entries : std::vector<YamlEntry>()) {
     topics.emplace_back(entry.key, scalar_or_empty(entry.value, "topic"));
@@ -69,21 +67,15 @@ std::string named_by_alias(Catalogue section, const std::string& name) {
 
 std::vector<CatalogueEntry> list(Catalogue section) {
   std::vector<CatalogueEntry> entries;
-  const bool runs = section == Catalogue::run;
-  const Topics topics = runs ? read_topics() : Topics();
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(data_directory() / row_of(section).folder, missing)) {
     const fs::path& file = entry.path();
     if (file.extension() != ".yaml") continue;
     const YamlNode& document = cached_yaml_file(file.string());
     // links.yaml, cards.yaml, storage.yaml and the like lie beside the nodes.
-    const std::string own = scalar_or_empty(document, section == Catalogue::model ? "family" : "kind");
-    if (section == Catalogue::node && own != "node") continue;
-    const std::string name = file.stem().string();
-    const auto topic =
-        std::ranges::find_if(topics, [&](const auto& one) { return name.starts_with(one.second + "-"); });
-    const std::string kind = !runs ? own : topic == topics.end() ? "run" : topic->first;
-    entries.push_back({name, file, kind, description_of(document)});
+    const std::string kind = scalar_or_empty(document, section == Catalogue::model ? "family" : "kind");
+    if (section == Catalogue::node && kind != "node") continue;
+    entries.push_back({file.stem().string(), file, kind, description_of(document)});
   }
   std::ranges::sort(entries, {}, &CatalogueEntry::file);
   return entries;
@@ -181,7 +173,14 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
   if (!near.empty()) return near;
   std::vector<std::string> all = known;
   all.insert(all.end(), short_names.begin(), short_names.end());
-  if (const auto nearest = nearest_word(name, all)) near.push_back(*nearest);
+  if (const auto nearest = nearest_word(name, all)) return {*nearest};
+  constexpr std::ptrdiff_t fewest = 4;  // letters at the beginning that say something
+  const auto alike = [&](const std::string& other) { return std::ranges::mismatch(other, name).in1 - other.begin(); };
+  for (std::ptrdiff_t most = fewest; const std::string& other : known) {
+    if (alike(other) > most) near.clear();
+    most = std::max(most, alike(other));
+    if (alike(other) == most && near.size() < most_near_names) near.push_back(other);
+  }
   return near;
 }
 

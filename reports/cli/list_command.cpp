@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <optional>
@@ -130,9 +131,13 @@ constexpr std::array<ListRow, 5> lists = {
      {"trainers", "List or show known frameworks", list_trainers, shown_file<Catalogue::trainer>, nullptr, true}}};
 
 void print_list(const ListRow& list, const std::string& word) {
-  TextTable table("lll");
-  for (const CatalogueEntry& entry : list.entries()) {
-    if (entry.name.find(word) != std::string::npos) table.add_row({entry.name, entry.kind, entry.description});
+  const std::vector<CatalogueEntry> entries = list.entries();
+  const bool have_kinds = std::ranges::any_of(entries, [](const CatalogueEntry& entry) { return !entry.kind.empty(); });
+  TextTable table(have_kinds ? "lll" : "ll");
+  for (const CatalogueEntry& entry : entries) {
+    std::vector<std::string> row = {entry.name, entry.kind, entry.description};
+    if (!have_kinds) row.erase(row.begin() + 1);
+    if (entry.name.find(word) != std::string::npos) table.add_row(std::move(row));
   }
   print_page(table.text(0));
 }

@@ -168,7 +168,7 @@ struct Causes {
 
   /// Nothing where the step hardly changes.
   [[nodiscard]] std::optional<CauseTimes> at_size(const CauseRow& row, double share) const {
-    constexpr double least_effect = 0.002;  ///< of the step
+    constexpr double least_effect = 0.01;  ///< of the step
     const std::string_view resource = resource_of(row, scenario);
     const Scenario altered =
         resource.empty() ? reload(overrides_of(row, share)) : with_speed(scenario, resource, share);

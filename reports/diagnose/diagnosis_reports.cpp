@@ -32,7 +32,7 @@ std::string causes_text(const StepDiagnosis& d, std::size_t shown) {
   for (std::size_t i = 0, none = shown; i <= shown; ++i) {
     if (i < none && d.causes[i].likelihood < d.none) none = i;
     if (i == none) {
-      table.add_row({"", d.explained ? "none: the prediction is off" : "none: no single cause explains it", "",
+      table.add_row({"", d.explained ? "none needed: prediction error" : "none: no single cause explains it", "",
                      format_seconds(d.expected), whole_percent(d.none)});
     }
     if (i == shown) break;
@@ -72,7 +72,7 @@ std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
     text += fmt::format(
-        "\n{} (likelihood: fit x frequency)\n{}",
+        "\n{} (likelihood: fit to the measured time x how often it occurs)\n{}",
         d.within() ? "If you still suspect a single cause" : "Single causes, each at its best-fitting severity",
         causes_text(d, shown));
     if (d.explained) text += "\nChecks\n" + commands_text(d, shown);

@@ -85,6 +85,9 @@ std::vector<TraceRow> rows_of(const PredictedStep& predicted, const MeanTrace& t
   add({"idle: data loader", parts.data_stall, trace.idle.loader});
   add({"idle: dependency", parts.pipeline_bubble, trace.idle.dependency});
   add({"idle: unknown", Seconds(0.0), trace.idle.unknown});
+  for (Seconds TraceRow::*const part : {&TraceRow::expected, &TraceRow::measured}) {
+    if (std::abs(rest.*part / measured) < 1e-9) rest.*part = Seconds(0.0);  // of rounding
+  }
   rows.push_back(rest);
   constexpr double least = 1e-4;  ///< of the step
   std::erase_if(rows, [&](const TraceRow& row) {

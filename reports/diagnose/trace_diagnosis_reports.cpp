@@ -18,7 +18,11 @@ namespace foretrain {
 
 namespace {
 
-std::string count_text(double count) { return count > 0.0 ? fmt::format("{:.4g}", count) : ""; }
+/// A mean over steps: "0.3333", "26,667".
+std::string count_text(double count) {
+  if (count <= 0.0) return "";
+  return count < 1000.0 ? fmt::format("{:.4g}", count) : grouped(fmt::format("{:.0f}", count));
+}
 
 /// The kind of a row's difference.
 std::string_view word_of(const TraceRow& row) {
@@ -30,7 +34,7 @@ std::string_view word_of(const TraceRow& row) {
 }
 
 std::string rows_text(const TraceDiagnosis& d) {
-  TextTable table("lrrrlrr", {"category", "expected", "measured", "difference", "", "kernels", "expected"});
+  TextTable table("lrrrlrr", {"category", "expected", "measured", "difference", "", "kernels", "expected kernels"});
   for (const TraceRow& row : d.rows) {
     table.add_row({row.name, format_seconds(row.expected), format_seconds(row.measured),
                    signed_seconds(row.difference()), std::string(word_of(row)), count_text(row.measured_count),

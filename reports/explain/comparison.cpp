@@ -163,10 +163,9 @@ std::string comparison_text(const std::vector<Result>& results) {
     std::string sentence =
         fmt::format("[{}]: {:.3g} times the {} of [1]", i + 1, speedup.factor, both ? "samples/s" : "speed");
     if (speedup.low < speedup.high) {
-      sentence += fmt::format(
-          " (90 % interval {:.3g}–{:.3g} if the errors are independent; those of the same framework "
-          "and machines mostly cancel)",
-          speedup.low, speedup.high);
+      sentence +=
+          fmt::format(" (90 % interval at most {:.3g}–{:.3g}: errors of the same framework and machines cancel)",
+                      speedup.low, speedup.high);
     }
     if (both) {
       const double gpus = gpus_of(*train) / gpus_of(*reference);

@@ -170,6 +170,9 @@ Explanation explain(const Scenario& scenario, Result result, const std::vector<W
   }
   std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &WhatIf::speedup);
   if (e.result.train()) diagnose(scenario, e);
+  if (scenario.cluster.node.gpu.architecture.starts_with("cdna")) {
+    for (Sensitivity& s : e.sensitivities) s.resource = s.resource == "NVLink" ? "Infinity Fabric" : s.resource;
+  }
   e.critical_path = e.result.train() ? chain_of_step(*e.result.train()) : critical_path(e.result.timeline);
   if (e.result.train()) e.spread = e.result.train()->spread;
   return e;

@@ -78,7 +78,7 @@ std::string spread_text(const Explanation& e) {
                                                percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
   const std::string text = fmt::format("P50 {} · P90 {} · P99 {} ({})", format_seconds(e.spread->p50),
                                        format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
-  return "\nStep-time percentiles\n" + paragraph(text);
+  return "\nStep-time percentiles (variation between steps, not prediction error)\n" + paragraph(text);
 }
 
 /// The critical path by kind of task.
@@ -87,7 +87,9 @@ std::string path_text(const Explanation& e) {
   TextTable table("lrrl");
   for (const PathPart& part : e.critical_path) {
     const double share = part.time / e.result.time();
-    table.add_row({part.name, format_seconds(part.time), percent_text(share), bar(share, bar_width / 2)});
+    const std::string name = e.result.train() ? label_of_collective(*e.result.train(), part.name) : part.name;
+    if (share >= least_share)
+      table.add_row({name, format_seconds(part.time), percent_text(share), bar(share, bar_width / 2)});
   }
   return "\nCritical path\n" + table.text(2);
 }
@@ -133,19 +135,25 @@ std::string remedies_text(const Explanation& e) {
   return impossible.empty() ? text : text + "\nInfeasible changes\n" + impossible;
 }
 
-/// Parameter servers against ring all-reduce, where both were predicted.
+/// Parameter servers against the fastest all-reduce, where both were predicted.
 std::string servers_text(const Explanation& e) {
   const TrainResult* servers = nullptr;
   const TrainResult* ring = nullptr;
-  const auto look_at = [&](const Result& result, bool is_ring) {
+  std::string ring_name = "this scenario";
+  const auto look_at = [&](const Result& result, const std::string& name) {
     const TrainResult* train = result.train();
     if (train == nullptr) return;
-    if (train->parameter_server && servers == nullptr) servers = train;
-    if (!train->parameter_server && is_ring) ring = train;
+    if (train->parameter_server) {
+      servers = servers == nullptr ? train : servers;
+    } else if (ring == nullptr) {  // the fastest change comes first
+      ring = train;
+      ring_name = name;
+    }
   };
-  look_at(e.unchanged(), true);
+  look_at(e.unchanged(), ring_name);
   for (const WhatIf& r : e.remedies) {
-    if (r.result) look_at(*r.result, r.name == "ring all-reduce");
+    const TrainResult* train = r.result ? r.result->train() : nullptr;
+    if (train != nullptr && (train->parameter_server || r.name.find("all-reduce") != std::string::npos)) look_at(*r.result, r.name);
   }
   if (servers == nullptr || ring == nullptr) return "";
   const ParameterServerResult& of = *servers->parameter_server;
@@ -157,10 +165,10 @@ std::string servers_text(const Explanation& e) {
   const std::string text = fmt::format(
       "{} parameter server{} {} than {}: {} samples/s against {}. Lower bounds: compute {} without overlap, busiest "
       "server link {}, summation {}. The bottleneck is {}. Without servers, {} of communication is exposed.",
-      of.servers, of.servers == 1 ? " is" : "s are", faster ? "faster" : "slower",
-      ring == e.unchanged().train() ? "this scenario" : "ring all-reduce", format_count(servers->samples_per_second),
-      format_count(ring->samples_per_second), format_seconds(of.compute_bound), format_seconds(of.link_bound),
-      format_seconds(of.server_bound), by, format_seconds(ring->breakdown.exposed_communication));
+      of.servers, of.servers == 1 ? " is" : "s are", faster ? "faster" : "slower", ring_name,
+      format_count(servers->samples_per_second), format_count(ring->samples_per_second),
+      format_seconds(of.compute_bound), format_seconds(of.link_bound), format_seconds(of.server_bound), by,
+      format_seconds(ring->breakdown.exposed_communication));
   return "\nParameter servers\n" + paragraph(text);
 }
 

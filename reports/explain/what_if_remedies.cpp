@@ -110,7 +110,7 @@ void add_hardware(const Scenario& scenario, Remedies& list) {
            {"cluster.network.oversubscription=1"});
   const BytesPerSecond twice = network.nic_bandwidth * 2.0, slot = slot_of(scenario.cluster.node);
   list.add(several,
-           twice > slot ? fmt::format("2x network bandwidth (PCIe limit {})", format_bandwidth(slot))
+           twice > slot ? fmt::format("2x network bandwidth (PCIe limits it to {})", format_bandwidth(slot))
                         : "2x network bandwidth",
            {fmt::format("cluster.network.nic_bandwidth={} Gbit/s", network.nic_bandwidth.value() * 16e-9)});
 }

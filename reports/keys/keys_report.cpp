@@ -322,9 +322,11 @@ std::optional<std::string> key_help(std::string_view key) {
   };
   const auto whole = select(placed_keys(Repeats::listed), [&](const Place& other) { return other.path == path; });
   if (!whole.empty() && path.find('.') != std::string::npos) return pages_of(whole);
-  const auto last = select(placed_keys(Repeats::left_out), [&](const Place& other) {
+  auto last = select(placed_keys(Repeats::left_out), [&](const Place& other) {
     return other.path == path || last_word(other.path) == path || other.path.ends_with("." + path);
   });
+  const auto of_framework = [](const PlacedKey& placed) { return placed.place.path.starts_with("settings."); };
+  if (!std::ranges::all_of(last, of_framework)) std::erase_if(last, of_framework);
   if (!last.empty()) return pages_of(last);
   for (const keys::AcceptedName& name : keys::accepted_names()) {
     if (path == join_path(name.mapping, name.theirs)) return key_help(join_path(name.mapping, name.ours));

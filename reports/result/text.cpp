@@ -39,7 +39,7 @@ std::string uncertainty_line(const Result& result) {
   for (const UncertaintyCause& cause : result.uncertainty_causes) {
     if (cause.share < 0.005) continue;
     const std::string share = cause.share > 0.995 ? "" : fmt::format(" ({:.0f} %)", cause.share * 100.0);
-    text += fmt::format("{}{}{}", text.empty() ? "interval due to " : ", ", cause.what, share);
+    text += fmt::format("{}{}{}", text.empty() ? "interval: measured spread of " : ", ", cause.what, share);
   }
   return text.empty() ? "" : labelled("", text);
 }
@@ -69,14 +69,14 @@ std::string use_of(const MemoryFootprint& memory) {
   return fmt::format("{} ({})", of_capacity(memory.total(), memory.capacity), verdict(memory));
 }
 
-/// "exposed communication (36 % of the step; counts from 30 %)".
+/// "exposed communication (36 % of the step, threshold 30 %)".
 std::string bottleneck_text(const TrainResult& train) {
   const auto text = [&](std::string_view name, Seconds time, const std::string& note) {
     return fmt::format("{} ({:.0f} % of the step{})", name, 100.0 * (time / train.breakdown.total()), note);
   };
   for (const IdlePart& part : idle_parts) {
     if (part.name == train.bottleneck)
-      return text(part.name, train.breakdown.*part.time, fmt::format("; counts from {:.0f} %", 100.0 * part.limit));
+      return text(part.name, train.breakdown.*part.time, fmt::format(", threshold {:.0f} %", 100.0 * part.limit));
   }
   const auto* const part = std::ranges::find(breakdown_parts, train.bottleneck, &BreakdownPart::name);
   return part == breakdown_parts.end() ? train.bottleneck : text(part->name, train.breakdown.*part->time, "");
@@ -112,6 +112,9 @@ std::string headline(const Result& result, const TrainResult& train, bool verbos
   const std::string peak =
       train.mfu > 0.0 && reached > FlopsPerSecond(0.0) ? " of " + format_rate(reached / train.mfu) : "";
   text += labelled("MFU", fmt::format("{}{} · {} per GPU", format_percent(train.mfu), peak, format_rate(reached)));
+  if (train.mfu > train.breakdown.compute / train.step_time) {
+    text += labelled("", "counts FLOPs of direct convolution; Winograd kernels need fewer");
+  }
   if (train.time_to_train) {
     text += labelled("Time to train", length_text(train));
     if (train.cost_usd) text += labelled("Cost", cost_text(train));
@@ -230,7 +233,7 @@ std::string framework_section(const Result& result, bool verbose) {
   const auto assumed =
       std::ranges::count(train->framework_settings, ResolvedSetting::From::assumed, &ResolvedSetting::from);
   const std::string title =
-      fmt::format("Framework settings: {} of {} at default", assumed, train->framework_settings.size());
+      fmt::format("Framework settings: {} of {} at their default", assumed, train->framework_settings.size());
   if (!verbose) return wrap(title + " (--verbose lists all)", page_width(), 2) + "\n";
   static constexpr std::array<std::string_view, names_of<ResolvedSetting::From>.size()> decided_by = {
       "stated", "framework", "default", "--set"};

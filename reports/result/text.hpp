@@ -50,6 +50,9 @@ bool is_whole_number(const std::string& text);
 /// First screens leave out what takes less of a step.
 inline constexpr double least_share = 0.0005;
 
+/// "gradient all-reduce"; those inside layers by their ranks: "expert, tensor collectives".
+std::string label_of_collective(const TrainResult& train, const std::string& collective);
+
 /// Collectives by their time; `verbose` adds hidden times and the collectives inside layers one by one. Empty where
 /// nothing is sent.
 std::string communication_section(const TrainResult& train, bool verbose);

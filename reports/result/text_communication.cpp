@@ -26,33 +26,33 @@ std::string operation_of(const std::string& collective) {
   return collective;
 }
 
-/// "expert, tensor collectives": whose collectives those inside layers are.
-std::string inside_layers_of(const TrainResult& train) {
-  std::string text;
-  for (const auto& [name, traffic] : train.inside_layers) {
-    const std::string ranks = name.substr(0, name.find_first_of(" -"));  // "tensor" of "tensor-parallel gather"
-    if (text.find(ranks) == std::string::npos) text += (text.empty() ? "" : ", ") + ranks;
-  }
-  return text.empty() ? std::string(inside_layers) : text + " collectives";
-}
-
-/// "gradients: communication/compute 0.45 (rule of thumb 0.31), bucket 160 MB".
+/// "synchronisation: communication/compute 0.45 (at peak rates 0.31), bucket 160 MB".
 std::string gradients_text(const TrainResult& train, bool verbose) {
   std::string text, formula;
   if (const auto& ratio = train.communication_to_compute; ratio && ratio->simulated > 0.0) {
-    text = fmt::format("communication/compute {:.3g} (rule of thumb {:.3g})", ratio->simulated, ratio->formula);
+    text = fmt::format("communication/compute {:.3g} (at peak rates {:.3g})", ratio->simulated, ratio->formula);
     formula =
-        fmt::format(". Rule of thumb: {}, without {}", communication_ratio_formula, communication_ratio_leaves_out);
+        fmt::format(". At peak rates: {}, without {}", communication_ratio_formula, communication_ratio_leaves_out);
   }
   if (const auto& buckets = train.buckets) {
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ",
                         is_finite(buckets->size) ? "bucket " + format_bytes(buckets->size) : "one bucket",
                         verbose ? fmt::format(" ({})", buckets->rule) : "");
   }
-  return text.empty() ? "" : paragraph("gradients: " + text + (verbose ? formula : ""));
+  return text.empty() ? "" : paragraph("synchronisation: " + text + (verbose ? formula : ""));
 }
 
 }  // namespace
+
+std::string label_of_collective(const TrainResult& train, const std::string& collective) {
+  if (collective != inside_layers) return collective;
+  std::string text;
+  for (const auto& [name, traffic] : train.inside_layers) {
+    const std::string ranks = name.substr(0, name.find_first_of(" -"));  // "tensor" of "tensor-parallel gather"
+    if (text.find(ranks) == std::string::npos) text += (text.empty() ? "" : ", ") + ranks;
+  }
+  return text.empty() ? collective : text + " collectives";
+}
 
 std::string communication_section(const TrainResult& train, bool verbose) {
   if (train.communication.empty()) return "";
@@ -72,7 +72,7 @@ std::string communication_section(const TrainResult& train, bool verbose) {
   for (const auto& [collective, time] : train.communication) {
     if (!verbose && std::max(time.total, time.exposed) < least_share * train.step_time) continue;
     const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
-    add("  " + (collective == inside_layers ? inside_layers_of(train) : collective), time.total,
+    add("  " + label_of_collective(train, collective), time.total,
         format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)), format_seconds(time.exposed), time.sent,
         time.algorithm);
     if (!verbose || collective != inside_layers || train.inside_layers.size() < 2) continue;

@@ -14,6 +14,11 @@ namespace foretrain {
 
 namespace {
 
+/// "5,000 kWh", "37,000 MWh".
+std::string energy_text(double kwh) {
+  return kwh < 1e4 ? plain_number(kwh) + " kWh" : plain_number(kwh * 1e-3) + " MWh";
+}
+
 /// Breakdown of a training's time.
 struct SharePart {
   std::string_view name;
@@ -99,8 +104,8 @@ std::string whole_training_lines(const TrainResult& train) {
                                             lost.empty() ? "" : fmt::format(" ({})", lost)));
   }
   if (!train.bill || !train.bill->kwh) return text;
-  std::string energy = format_count(*train.bill->kwh) + " kWh";
-  if (train.bill->kg_co2) energy += fmt::format(" · {} t CO2", format_count(*train.bill->kg_co2 * 1e-3));
+  std::string energy = energy_text(*train.bill->kwh);
+  if (train.bill->kg_co2) energy += fmt::format(" · {} t CO2", plain_number(*train.bill->kg_co2 * 1e-3));
   return text + labelled("Energy", energy);
 }
 
@@ -129,10 +134,9 @@ std::string bill_section(const TrainResult& train) {
   if (!train.bill || !train.bill->kwh) return "";
   const TrainResult::Bill& bill = *train.bill;
   TextTable table("ll");
-  table.add_row(
-      {"electricity", fmt::format("{} kW on average · {} kWh", grouped(fmt::format("{:.0f}", *bill.watts * 1e-3)),
-                                  format_count(*bill.kwh))});
-  if (bill.kg_co2) table.add_row({"CO2", fmt::format("{} t", format_count(*bill.kg_co2 * 1e-3))});
+  table.add_row({"electricity", fmt::format("{} kW on average · {}", grouped(fmt::format("{:.0f}", *bill.watts * 1e-3)),
+                                            energy_text(*bill.kwh))});
+  if (bill.kg_co2) table.add_row({"CO2", plain_number(*bill.kg_co2 * 1e-3) + " t"});
   return "\nWhole training\n" + table.text(page_indent);
 }
 

@@ -26,12 +26,10 @@ constexpr double near_capacity = 1.5;   ///< plans that exceed memory by more ar
 
 std::string count_text(std::int64_t number) { return grouped(std::to_string(number)); }
 
-std::string plan_of(const RankedPlan& plan) {
-  return describe(plan.point) + (plan.is_measured_gpu ? "" : " (no training step of this GPU generation is measured)");
-}
+constexpr const char* unmeasured_gpu = "no training step of this GPU generation is measured";
 
 std::string name_of(const RankedPlan& plan) {
-  return (plan.hardware.empty() ? "" : plan.hardware + ": ") + plan_of(plan);
+  return (plan.hardware.empty() ? "" : plan.hardware + ": ") + describe(plan.point);
 }
 
 /// Extras of the best plan that were not allowed.
@@ -102,8 +100,8 @@ std::string own_plan_text(const PlanReport& report) {
   const Result &own = *report.own, &best = report.ranked.front().result;
   const double faster = best.train()->samples_per_second / own.train()->samples_per_second / report.curse;
   std::string text = format_seconds(own.time()) + interval_of(own);
-  text += fmt::format("; the best plan{}: {:.3g} times the samples/s",
-                      report.curse > least_curse ? ", as expected" : "", faster);
+  text += fmt::format("; the best plan{}: {:.3g} times the samples/s", report.curse > least_curse ? " (corrected)" : "",
+                      faster);
   if (!own.train()->memory.fits()) text = "does not fit; " + text;
   return labelled("Your scenario", text) + labelled("Changes", changes_text(best, own)) +
          (report.with_command ? "" : labelled("All keys", "printed by --command"));
@@ -131,9 +129,10 @@ std::string best_text(const PlanReport& report) {
                          ? fmt::format("\nNo plan trains within {}; the nearest\n", describe(report.limits))
                          : "\nBest plan\n";
   text += labelled("Plan", name_of(best)) + extras_text(report);
+  if (!best.is_measured_gpu) text += labelled("GPU", unmeasured_gpu);
   text += labelled("Step time", format_seconds(train.step_time) + interval_of(best.result));
   if (report.curse > least_curse) {
-    text += labelled("", fmt::format("expected {}: the fastest of many predictions is about {:.1f} % too fast",
+    text += labelled("", fmt::format("corrected {}: the fastest of many predictions is about {:.1f} % too fast",
                                      format_seconds(train.step_time * report.curse), 100.0 * (report.curse - 1.0)));
   }
   text += own_plan_text(report);
@@ -209,7 +208,8 @@ std::string machines_text(const PlanReport& report) {
     };
     text += fmt::format("  {} {}\n", plan.in_front ? "*" : " ",
                         wrap(fmt::format("{}: {}", plan.machines, outlook_text(plan)), page_width() - 4, 6));
-    indented(plan.hardware == plan.machines ? plan_of(plan) : name_of(plan));
+    indented(plan.hardware == plan.machines ? describe(plan.point) : name_of(plan));
+    if (!plan.is_measured_gpu) indented(unmeasured_gpu);
     if (report.limits.any()) indented("limits " + limits_text(plan, report.limits));
   }
   return text;

@@ -117,13 +117,9 @@ TEST_CASE("A session of strangers reads the catalogue alone, and does not tell w
   }
 }
 
-TEST_CASE("Runs are found by topic and by their former names, and listed with the topic's number") {
+TEST_CASE("Runs are found by topic and by their former names") {
   CHECK(load_scenario("r10-ring-4").name == load_scenario("sync-ring-4").name);
   CHECK(load_scenario("r15-lora").name == load_scenario("vision-language-lora").name);
-  for (const CatalogueEntry& entry : list_scenarios()) {
-    if (entry.name == "loading-workers") CHECK(entry.kind == "R7");
-    if (entry.name == "gpt3-175b-1024-a100") CHECK(entry.kind == "run");
-  }
 }
 
 TEST_CASE("Short names stand for what the catalogue has") {
