@@ -72,8 +72,8 @@ std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
     text += fmt::format(
-        "\n{} (likelihood: fit to the measured time x how often it occurs)\n{}",
-        d.within() ? "If you still suspect a single cause" : "Single causes, each at its best-fitting severity",
+        "\n{} (likelihood: fit x how often it occurs)\n{}",
+        d.within() ? "If you still suspect a single cause" : "Single causes, severity fitted",
         causes_text(d, shown));
     if (d.explained) text += "\nChecks\n" + commands_text(d, shown);
   }

@@ -33,13 +33,13 @@ std::string memory_verdict(const Result& result) {
          "\n\n";
 }
 
-/// "interval due to unspecified framework (85 %), inter-node collectives (15 %)".
+/// "interval from errors seen with: unspecified framework (85 %), inter-node collectives (15 %)".
 std::string uncertainty_line(const Result& result) {
   std::string text;
   for (const UncertaintyCause& cause : result.uncertainty_causes) {
     if (cause.share < 0.005) continue;
     const std::string share = cause.share > 0.995 ? "" : fmt::format(" ({:.0f} %)", cause.share * 100.0);
-    text += fmt::format("{}{}{}", text.empty() ? "interval: measured spread of " : ", ", cause.what, share);
+    text += fmt::format("{}{}{}", text.empty() ? "interval from errors seen with: " : ", ", cause.what, share);
   }
   return text.empty() ? "" : labelled("", text);
 }
