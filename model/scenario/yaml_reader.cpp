@@ -21,7 +21,16 @@ Field Field::within(const YamlNode& node, std::string path, const keys::Key* row
   return field;
 }
 
-Field Field::below(const YamlEntry& entry) const { return within(entry.value, join_path(path_, entry.key)); }
+Field Field::replaced(YamlNode&& node) const {
+  Field field(std::move(node), path_);
+  field.row_ = row_;
+  return field;
+}
+
+Field Field::below(const YamlEntry& entry) const {
+  const bool is_like_others = row_ != nullptr && row_->value.all[0].shape == keys::Form::Shape::by_name;
+  return within(entry.value, join_path(path_, entry.key), is_like_others ? row_ : nullptr);
+}
 
 std::optional<Field> Field::find(std::string_view key) const {
   const YamlEntry* entry = node_->find(key);
@@ -38,10 +47,15 @@ const std::string& Field::text() const {
   return node_->scalar;
 }
 
-MappingReader Field::chosen(const keys::Mapping& table, std::string_view word) const {
+MappingReader Field::mapping(const keys::Mapping& table, std::string_view word) const {
   const YamlEntry* decides = node_->find(table.decides);
   return {*this, keys::keys_of({.kind = keys::Form::Kind::mapping, .mapping = &table},
                                decides != nullptr ? decides->value.scalar : word)};
+}
+
+MappingReader Field::mapping(std::string_view word) const {
+  if (row_ == nullptr) throw InternalError(fmt::format("{} has no row", path_));
+  return mapping(keys::table_of(*row_), word);
 }
 
 std::vector<Field> Field::list() const {
@@ -56,6 +70,20 @@ std::vector<Field> Field::list() const {
 std::vector<Field> Field::list_or_one() const {
   if (node_->is_scalar()) return {*this};
   return list();
+}
+
+std::vector<Field> Field::values(const keys::Key& row) const {
+  using Shape = keys::Form::Shape;
+  const auto forms = row.value.forms();
+  if (std::ranges::all_of(forms, [](const keys::Form& form) { return form.shape == Shape::one; })) return {*this};
+  return forms.front().shape == Shape::list ? list() : list_or_one();
+}
+
+void Field::require_form() const {
+  const keys::Form::Kind kind = row_->value.all[0].kind;
+  if (kind == keys::Form::Kind::flag) static_cast<void>(as<bool>());
+  if (kind == keys::Form::Kind::whole) static_cast<void>(as<std::int64_t>());
+  if (kind == keys::Form::Kind::word) static_cast<void>(as<std::string>());
 }
 
 void Field::fail(std::string got, std::string expected) const {
@@ -133,8 +161,7 @@ std::optional<Field> MappingReader::find(std::string_view key) const {
 
 std::vector<Field> MappingReader::list(std::string_view key) const {
   const std::optional<Field> stated = find(key);
-  if (!stated) return {};
-  return stated->row_->value.all[0].shape == keys::Form::Shape::list ? stated->list() : stated->list_or_one();
+  return stated ? stated->values() : std::vector<Field>();
 }
 
 SourcePosition MappingReader::where(std::string_view key) const {
@@ -146,19 +173,14 @@ std::string MappingReader::path(std::string_view key) const { return join_path(f
 
 void Field::fill(const keys::Key& key, void* record) const {
   const keys::Member& member = key.member;
-  const auto set = [&](const Field& value, std::size_t item) {
-    value.parse([&](const std::string& text) { member.set(record, text, key, item); });
-  };
-  const auto forms = key.value.forms();
   if (member.part != nullptr && (is_mapping() || member.set == nullptr)) {
-    const auto form = std::ranges::find_if(forms, [](const keys::Form& one) { return one.mapping != nullptr; });
-    mapping(*form->mapping).fill(member.part(record));
-  } else if (std::ranges::all_of(forms, [](const keys::Form& one) { return one.shape == keys::Form::Shape::one; })) {
-    set(*this, 0);
-  } else {
-    const std::vector<Field> items = forms.front().shape == keys::Form::Shape::list ? list() : list_or_one();
-    fail_if(items.empty(), "an empty list", "at least one value, or leave the key out");
-    for (std::size_t i = 0; i < items.size(); ++i) set(items[i], i);
+    mapping(keys::table_of(key)).fill(member.part(record));
+    return;
+  }
+  const std::vector<Field> items = values(key);
+  fail_if(items.empty(), "an empty list", "at least one value, or leave the key out");
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].parse([&](const std::string& text) { member.set(record, text, key, i); });
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <concepts>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -78,15 +77,22 @@ class Field {
   [[nodiscard]] std::optional<Field> find(std::string_view key) const;
   /// The same of a key that must be there. Throws ScenarioError.
   [[nodiscard]] Field at(std::string_view key, std::string_view expected = "a value for it") const;
-  template <std::same_as<keys::Mapping>... Tables>
-  [[nodiscard]] MappingReader mapping(const Tables&... tables) const;
   /// A mapping with this table's keys and those of the variants that its deciding key chooses; `word`: where it is left
   /// out.
-  [[nodiscard]] MappingReader chosen(const keys::Mapping& table, std::string_view word = "") const;
+  [[nodiscard]] MappingReader mapping(const keys::Mapping& table, std::string_view word = "") const;
+  /// The same with the table of the value's row.
+  [[nodiscard]] MappingReader mapping(std::string_view word = "") const;
+  /// Another value in the place of this one, with its row.
+  [[nodiscard]] Field replaced(YamlNode&& node) const;
   /// The values of a list, paths "key[0]", "key[1]", ….
   [[nodiscard]] std::vector<Field> list() const;
   /// Like list(), where a lone scalar counts as a list of one.
   [[nodiscard]] std::vector<Field> list_or_one() const;
+  /// The values of a list where the row has one, and the one that may stand in its place.
+  [[nodiscard]] std::vector<Field> values(const keys::Key& row) const;
+  [[nodiscard]] std::vector<Field> values() const { return values(*row_); }
+  /// Complains about what is no word, flag or whole number where the row's first form is one.
+  void require_form() const;
 
   /// Puts the value into the member of a record that the key fills.
   void fill(const keys::Key& key, void* record) const;
@@ -120,6 +126,7 @@ class MappingReader {
   MappingReader(const Field& field, std::vector<const keys::Key*> keys);
 
   [[nodiscard]] const Field& field() const { return field_; }
+  [[nodiscard]] const std::vector<const keys::Key*>& keys() const { return keys_; }
   [[nodiscard]] bool has(std::string_view key) const;
   /// Throws ScenarioError when the key is missing.
   [[nodiscard]] Field operator[](std::string_view key) const;
@@ -181,17 +188,6 @@ auto Field::parse(const Parse& parser) const {
   } catch (const UnitError& error) {
     fail(error.got(), error.expected());
   }
-}
-
-template <std::same_as<keys::Mapping>... Tables>
-MappingReader Field::mapping(const Tables&... tables) const {
-  std::vector<const keys::Key*> known;
-  known.reserve((std::size_t{0} + ... + tables.keys.size()));
-  const auto add = [&](const keys::Mapping& table) {
-    for (const keys::Key& key : table.keys) known.push_back(&key);
-  };
-  (add(tables), ...);
-  return MappingReader(*this, std::move(known));
 }
 
 }  // namespace foretrain

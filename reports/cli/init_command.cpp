@@ -37,9 +37,9 @@ std::string commented(int indent, const keys::Mapping& mapping, std::string_view
 
 /// Of the machine that is asked for, as its file says.
 int gpus_of_machine(const InitOptions& options) {
-  const YamlNode node = resolve_preset(Field(yaml_scalar(options.node, {"--node", 0, 0}), ""), Catalogue::node);
-  const YamlNode* gpus = node.at("gpus");
-  return gpus == nullptr ? 1 : Field(*gpus, "gpus").as<int>();
+  const Field node(yaml_scalar(options.node, {"--node", 0, 0}), "");
+  const auto gpus = resolve_preset(node, Catalogue::node).find("gpus");
+  return gpus ? gpus->as<int>() : 1;
 }
 
 /// Those that hold so many GPUs, or as many as are wanted; one where nothing is said.

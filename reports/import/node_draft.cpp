@@ -147,7 +147,7 @@ std::string text_at(const YamlNode& document, std::string_view key) {
 }
 
 YamlNode catalogue_node(const std::string& name) {
-  return resolve_preset(Field(yaml_scalar(name, {"--like", 0, 0}), ""), Catalogue::node);
+  return resolve_preset(Field(yaml_scalar(name, {"--like", 0, 0}), ""), Catalogue::node).node();
 }
 
 Gpu gpu_named(const std::string& name) { return read_gpu(Field(yaml_scalar(name, {"--gpu", 0, 0}), "gpu")); }

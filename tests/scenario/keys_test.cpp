@@ -9,6 +9,7 @@
 #include "reports/keys/keys.hpp"
 #include "tests/catch.hpp"
 #include "tests/complaint.hpp"
+#include "tests/scenario/mappings.hpp"
 
 using namespace foretrain;
 
@@ -20,16 +21,6 @@ std::vector<keys::Place> all_places() {
     for (keys::Place& place : keys::places(file, keys::Repeats::left_out)) all.push_back(std::move(place));
   }
   return all;
-}
-
-void add_mappings(const keys::Mapping& mapping, std::set<const keys::Mapping*>& all) {
-  if (!all.insert(&mapping).second) return;
-  for (const keys::Key& key : mapping.keys) {
-    for (const keys::Form& form : key.value.forms()) {
-      if (form.mapping != nullptr) add_mappings(*form.mapping, all);
-    }
-  }
-  for (const keys::Variant& variant : mapping.variants) add_mappings(*variant.keys, all);
 }
 
 /// A type that no file has.
@@ -57,13 +48,9 @@ TEST_CASE("A key behind a list says so, one behind names of the file's own too")
 }
 
 TEST_CASE("No mapping has a key twice, and no two mappings one name") {
-  std::set<const keys::Mapping*> all;
-  for (const keys::FileKind& file : keys::files()) {
-    for (const keys::Mapping* table : file.tables) add_mappings(*table, all);
-  }
   std::set<std::string_view> names;
   std::size_t count = 0;
-  for (const keys::Mapping* mapping : all) {
+  for (const keys::Mapping* mapping : test::all_mappings()) {
     INFO(mapping->name);
     CHECK(names.insert(mapping->name).second);
     std::set<std::string_view> own;

@@ -30,7 +30,7 @@ MappingReader architecture_of(double compute_capability) {
   const Field file(hardware_table("architectures.yaml"), "");
   std::optional<MappingReader> found;
   for (const Field& field : file.mapping(keys::architectures_file)["architectures"].list()) {
-    const MappingReader row = field.mapping(keys::architecture);
+    const MappingReader row = field.mapping();
     if (!found || row["compute_capability"].as<double>() <= compute_capability + 1e-9) found.emplace(row);
   }
   return *found;

@@ -265,7 +265,7 @@ std::vector<LikelySetting> likely_settings(const MappingReader& stack, const Sce
   const std::string remedy = "a file that `foretrain learn` of this version wrote";
   const auto learned = stack.find("learned");
   if (!learned) stack.fail("kind", "not a settings profile: nothing was learned from runs", remedy);
-  const auto likely = learned->mapping(keys::learned).find("likely");
+  const auto likely = learned->mapping().find("likely");
   if (!likely) learned->fail("no intervals of its settings", remedy);
   const std::vector<StackParameter> parameters = parameters_of(likely->node(), usual);
   std::vector<LikelySetting> settings;

@@ -31,8 +31,8 @@ std::vector<const ConstantRow*> stated_rows(const Field& constants) {
   return rows;
 }
 
-Constant read_constant(const ConstantRow& row, const Field& stated, const keys::Mapping& each) {
-  const MappingReader keys = stated.mapping(each);
+Constant read_constant(const ConstantRow& row, const Field& stated) {
+  const MappingReader keys = stated.mapping();
   return {row.name, read_constant_value(keys["value"], row), row.unit, keys["kind"].as<ConstantKind>(),
           keys["source"].text()};
 }
@@ -50,7 +50,7 @@ double signed_number(const Field& field) {
 FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<Field>& spread,
                                    const Calibration& calibration) {
   FittedUncertainty result;
-  const MappingReader keys = covariance.mapping(keys::covariance);
+  const MappingReader keys = covariance.mapping();
   const std::vector<std::string>& fitted = calibration.calibrated->fitted;
   for (const Field& name : keys["constants"].list()) {
     (void)known_constant(name.text(), name.where(), name.path());
@@ -101,7 +101,7 @@ void return_to_base(Calibration& calibration, bool same_generation) {
 
 void read_measured_matmuls(const MappingReader& file, Calibration& calibration) {
   for (const Field& row : file.list("measured_matmuls")) {
-    const MappingReader keys = row.mapping(keys::measured_matmul);
+    const MappingReader keys = row.mapping();
     MeasuredMatmul& measured = calibration.measured_matmuls.emplace_back();
     keys.fill(measured);
     measured.where = keys["time"].where();
@@ -126,10 +126,10 @@ Calibration read_machine_calibration(const Field& document) {
   file.fail_if(of_machine, "base", "the base is a calibration of a machine itself", "published");
   Calibration calibration = load_calibration(base);
   calibration.name = file["name"].text();
-  file["gpu"].mapping(keys::measured_gpu).fill(calibration.calibrated.emplace());
+  file["gpu"].mapping().fill(calibration.calibrated.emplace());
   calibration.calibrated->file = file.field().where().file;
   calibration.calibrated->base = file["base"].text();
-  calibration.calibrated->fitted = adopt_constants(file["constants"], keys::fitted_constant, calibration);
+  calibration.calibrated->fitted = adopt_constants(file["constants"], calibration);
   if (const auto covariance = file.find("covariance")) {
     calibration.fitted = read_uncertainty(*covariance, file.find("spread"), calibration);
   }
@@ -139,10 +139,10 @@ Calibration read_machine_calibration(const Field& document) {
 
 }  // namespace
 
-std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration) {
+std::vector<std::string> adopt_constants(const Field& constants, Calibration& calibration) {
   std::vector<std::string> names;
   for (const ConstantRow* row : stated_rows(constants)) {
-    const Constant stated = read_constant(*row, *constants.find(row->name), each);
+    const Constant stated = read_constant(*row, *constants.find(row->name));
     row->field(calibration) = stated.value;
     const auto known = std::ranges::find(calibration.constants, row->name, &Constant::name);
     if (known != calibration.constants.end()) *known = stated;
@@ -174,7 +174,7 @@ Calibration read_calibration(const Field& document) {
       throw ScenarioError(constants.where(), join_path(constants.path(), row.name), "this constant is missing",
                           "{ value: …, kind: fit, source: \"…\" }");
     }
-    calibration.constants.push_back(read_constant(row, *stated, keys::constant));
+    calibration.constants.push_back(read_constant(row, *stated));
     row.field(calibration) = calibration.constants.back().value;
   }
   number_constants(calibration);

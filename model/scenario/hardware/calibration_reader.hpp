@@ -26,8 +26,8 @@ void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu);
 
 /// The number of a constant in its row's unit, within its bounds.
 double read_constant_value(const Field& value, const ConstantRow& row);
-/// Puts constants, each a mapping of these keys, in the place of the calibration's; their names.
-std::vector<std::string> adopt_constants(const Field& constants, const keys::Mapping& each, Calibration& calibration);
+/// Puts constants in the place of the calibration's; their names.
+std::vector<std::string> adopt_constants(const Field& constants, Calibration& calibration);
 
 /// Reads a file once per process (again when it has changed).
 Calibration load_calibration(const std::filesystem::path& file);

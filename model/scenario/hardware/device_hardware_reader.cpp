@@ -21,7 +21,7 @@ Q clocked(const MappingReader& keys, std::string_view key, Hertz clock, FigureLo
 }
 
 CacheLevel read_cache(const Field& field, std::string name, Hertz clock, FigureLog& log) {
-  const MappingReader keys = field.mapping(keys::cache);
+  const MappingReader keys = field.mapping();
   CacheLevel level;
   level.name = std::move(name);
   keys.fill(level);
@@ -57,7 +57,7 @@ void require_order(const MappingReader& caches, const MemoryHierarchy& result) {
 }
 
 void read_caches(const Field& field, Hertz clock, MemoryHierarchy& result, FigureLog& log) {
-  const MappingReader caches = field.mapping(keys::caches);
+  const MappingReader caches = field.mapping();
   for (const char* name : {"L1", "L2", "L3"}) {
     if (!caches.has(name)) break;
     result.caches.push_back(read_cache(caches[name], name, clock, log));
@@ -68,7 +68,7 @@ void read_caches(const Field& field, Hertz clock, MemoryHierarchy& result, Figur
 }
 
 void read_memory(const Field& field, Hertz clock, MemoryHierarchy& result, FigureLog& log) {
-  const MappingReader keys = field.mapping(keys::memory);
+  const MappingReader keys = field.mapping();
   result.memory_latency = clocked<Seconds>(keys, "latency", clock, log);
   keys.fill(result);
   log.add(keys, {"efficiency"});
@@ -82,7 +82,7 @@ void read_memory(const Field& field, Hertz clock, MemoryHierarchy& result, Figur
 MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector<Constant>& constants) {
   written.fail_if(!written.is_scalar() && !written.is_mapping(), "neither a name nor a mapping",
                   "the name of a microarchitecture");
-  const Field field(resolve_preset(written, Catalogue::processor), written.path());
+  const Field field = resolve_preset(written, Catalogue::processor);
   const MappingReader keys = field.mapping(keys::hierarchy);
   MemoryHierarchy result;
   result.name = written.is_scalar() ? written.text() : "hierarchy";
@@ -91,7 +91,7 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
   if (!keys.has("fetch")) result.fetch = result.line;
   read_memory(keys["memory"], cpu.core_clock, result, log);
   read_caches(keys["caches"], cpu.core_clock, result, log);
-  const MappingReader tlb = keys["tlb"].mapping(keys::tlb);
+  const MappingReader tlb = keys["tlb"].mapping();
   tlb.fill(result.tlb);
   result.tlb.second_latency = clocked<Seconds>(tlb, "second_latency", cpu.core_clock, log);
   log.add(keys, {"line_fill_buffers", "prefetched_lines"});
@@ -114,7 +114,7 @@ MatrixLibrary read_matrix_library(std::vector<Constant>& constants) {
 
 /// `{ fp32: 19.5 TFLOP/s, … }`; formats that are not listed have no unit of their own.
 std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, FigureLog& log) {
-  const MappingReader rates = field.mapping(keys::rates);
+  const MappingReader rates = field.mapping();
   std::array<FlopsPerSecond, precision_count> result{};
   for (std::size_t p = 0; p < result.size(); ++p) {
     const std::string_view word = names_of<Precision>[p];
@@ -125,12 +125,12 @@ std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, Figur
 
 /// `processor:` of a device that is one. All rates are those of one core with nothing else to do.
 Processor read_processor(const Field& field, FigureLog& log) {
-  const MappingReader keys = field.mapping(keys::processor);
+  const MappingReader keys = field.mapping();
   auto processor = keys.filled<Processor>();
   if (processor.share > 1.0) keys.fail("share", "more than the whole core", "a share above 0, up to 1");
   constexpr double most_spread = 0.2;  // of step.device_spread
   keys.fail_if(processor.spread > most_spread, "spread", "cores that differ so much are of several kinds", "0 to 0.2");
-  for (const keys::Key& key : keys::processor.keys) log.add(keys, {key.name});
+  for (const keys::Key* key : keys.keys()) log.add(keys, {key->name});
   return processor;
 }
 
@@ -189,7 +189,7 @@ std::vector<KnownProcessors> known_processors() {
   std::vector<KnownProcessors> result;
   for (const CatalogueEntry& entry : list_processors()) {
     const MappingReader keys = Field(cached_yaml_file(entry.file.string()), "").mapping(keys::hierarchy);
-    const Field bandwidth = keys["memory"].mapping(keys::memory)["socket_bandwidth"];
+    const Field bandwidth = keys["memory"].mapping()["socket_bandwidth"];
     result.push_back({entry.name, {}, bandwidth.as<BytesPerSecond>(), keys.value_or<std::string>("slot", "")});
     for (const Field& model : keys.list("models")) result.back().processors.push_back(model.text());
   }
@@ -211,7 +211,7 @@ Cpu read_cpu(const Field& field, FigureLog& log) {
 }
 
 Gpu read_gpu(const Field& written) {
-  const Field field(resolve_preset(written, Catalogue::gpu), written.path());
+  const Field field = resolve_preset(written, Catalogue::gpu);
   const MappingReader gpu = field.mapping(keys::gpu);
   if (gpu.value_or<std::string>("kind", "gpu") != "gpu") gpu.fail("kind", "this file describes no GPU", "kind: gpu");
 
@@ -233,9 +233,8 @@ Gpu read_gpu(const Field& written) {
 }
 
 Storage read_storage(const Field& field, FigureLog& log) {
-  const Field table = Field(hardware_table("storage.yaml"), "").mapping(keys::storage_file)["storage"];
-  const MappingReader keys =
-      Field(entry_or_changes(table.node(), field, "storage"), field.path()).mapping(keys::storage);
+  const Field table = hardware_table("storage.yaml", keys::storage_file)["storage"];
+  const MappingReader keys = entry_or_changes(table, field, "storage").mapping(keys::storage);
   auto storage = keys.filled<Storage>();
   storage.name = keys.value_or<std::string>("name", field.is_scalar() ? field.text() : "storage");
   const auto source = keys.find("source");

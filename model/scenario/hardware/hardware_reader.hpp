@@ -40,8 +40,8 @@ Node read_node(const Field& field);
 
 Cluster read_cluster(const Field& field);
 
-/// The tree of a catalogue entry behind a name, a path or a mapping with `preset`; a mapping without is taken as it is.
-YamlNode resolve_preset(const Field& field, Catalogue section);
+/// The catalogue entry behind a name, a path or a mapping with `preset`; a mapping without is taken as it is.
+Field resolve_preset(const Field& field, Catalogue section);
 
 /// Fills vertices, link_types and links of `node`, whose GPU and socket counts are set. Returns the entry of each link,
 /// for complaints. Link types are the node's own (may be absent), else those of scenarios/hardware/links.yaml.
@@ -78,11 +78,12 @@ Storage read_storage(const Field& field);
 
 /// All of scenarios/hardware/FILE, a table whose entries have names of their own: cards.yaml, storage.yaml, ….
 const YamlNode& hardware_table(std::string_view file);
+MappingReader hardware_table(std::string_view file, const keys::Mapping& keys);
 /// The entry of a table that has the name; complains at the name with the nearest known one.
-const YamlNode& named_entry(const YamlNode& table, const Field& name, std::string_view what);
+Field named_entry(const Field& table, const Field& name, std::string_view what);
 /// The entry of a field that is its name, { preset: NAME, … } with keys that take the place of the entry's, or all
 /// keys itself.
-YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what);
+Field entry_or_changes(const Field& table, const Field& field, std::string_view what);
 
 inline constexpr const char* any_share = "more than 0 %, up to 100 %";
 /// "80 %" → 0.8; complains about another percentage than from above 0 % to 100 %. Nothing for another unit.

@@ -45,10 +45,10 @@ bool is_word(const std::string& text) {
 
 double listed_price(const Field& machine, const Field& purchase, std::vector<Constant>& constants) {
   if (!machine.is_scalar()) machine.fail("a machine without a name", "a price in USD/GPU/hour");
-  const YamlNode& table = hardware_table("prices.yaml").find("prices")->value;
-  const Field offers(named_entry(table, machine, "machine with prices"), machine.text());
-  const YamlNode& found = named_entry(offers.node(), purchase, "way to buy " + machine.text() + ":");
-  const MappingReader offer = Field(found, join_path(offers.path(), purchase.text())).mapping(keys::offer);
+  const Field offers =
+      named_entry(hardware_table("prices.yaml", keys::prices_file)["prices"], machine, "machine with prices");
+  static_cast<void>(named_entry(offers, purchase, "way to buy " + machine.text() + ":"));
+  const MappingReader offer = offers.mapping()[purchase.text()].mapping();
   const NumberAndUnit parts = offer["price"].parse(split_number_and_unit);
   if (parts.unit != per_node) offer.fail("price", "no price of a machine's hour", "98 USD/node/hour");
   constants.push_back({fmt::format("{}.{}", machine.text(), purchase.text()), parts.number, std::string(per_node),
@@ -56,9 +56,10 @@ double listed_price(const Field& machine, const Field& purchase, std::vector<Con
   return parts.number;
 }
 
-/// A figure of energy.yaml.
+MappingReader energy_table() { return hardware_table("energy.yaml", keys::energy_file); }
+
 double usual_figure(const char* key, std::vector<Constant>& constants) {
-  const MappingReader figure = Field(*hardware_table("energy.yaml").at(key), key).mapping(keys::usual_figure);
+  const MappingReader figure = energy_table()[key].mapping();
   const double value = figure["value"].as<double>();
   constants.push_back(
       {fmt::format("energy.{}", key), value, "", figure["kind"].as<ConstantKind>(), figure["source"].text()});
@@ -68,14 +69,12 @@ double usual_figure(const char* key, std::vector<Constant>& constants) {
 /// Power of a machine besides its GPU boards.
 double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
   const double boards = board_watts(kind);
-  const MappingReader table = Field(hardware_table("energy.yaml"), "").mapping(keys::energy_file);
-  if (kind.name.is_scalar()) {
-    if (const YamlEntry* listed = table["machines"].node().find(kind.name.text())) {
-      const MappingReader machine = Field(listed->value, "machines." + listed->key).mapping(keys::machine_power);
-      const double watts = machine["power"].parse(parse_watts);
-      constants.push_back({listed->key + ".power", watts, "W", ConstantKind::datasheet, machine["source"].text()});
-      return std::max(watts - boards, 0.0);
-    }
+  const auto listed = kind.name.is_scalar() ? energy_table()["machines"].find(kind.name.text()) : std::nullopt;
+  if (listed) {
+    const MappingReader machine = listed->mapping();
+    const double watts = machine["power"].parse(parse_watts);
+    constants.push_back({kind.name.text() + ".power", watts, "W", ConstantKind::datasheet, machine["source"].text()});
+    return std::max(watts - boards, 0.0);
   }
   return usual_figure("rest_of_machine", constants) * boards;
 }
@@ -83,9 +82,8 @@ double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
 /// A grid's name, or "56 g/kWh".
 double read_grid(const Field& field, std::vector<Constant>& constants) {
   if (is_word(field.text())) {
-    const MappingReader grids = Field(*hardware_table("energy.yaml").at("grids"), "grids").mapping(keys::grids);
-    const YamlNode& entry = named_entry(grids["g_per_kwh"].node(), field, "grid");
-    const double grams = Field(entry, field.text()).as<double>();
+    const MappingReader grids = energy_table()["grids"].mapping();
+    const auto grams = named_entry(grids["g_per_kwh"], field, "grid").as<double>();
     constants.push_back({"grid." + field.text(), grams, "g/kWh", ConstantKind::measurement, grids["source"].text()});
     return grams;
   }
@@ -95,30 +93,30 @@ double read_grid(const Field& field, std::vector<Constant>& constants) {
 }
 
 /// The entry that `look_up` finds for a name, with the keys that a mapping has beside `preset: NAME`.
-YamlNode with_changes(const Field& field, const auto& look_up) {
-  if (field.is_scalar()) return look_up(field);
+Field with_changes(const Field& field, const auto& look_up) {
+  if (field.is_scalar()) return field.replaced(look_up(field));
   const auto preset = field.find("preset");
-  if (!preset) return field.node();
+  if (!preset) return field;
   YamlNode changes = field.node();
   changes.erase("preset");
-  return merged(look_up(*preset), changes);
+  return field.replaced(merged(look_up(*preset), changes));
 }
 
 /// A preset may have a preset of its own: `depth` is how many stand before it.
-YamlNode resolved(const Field& field, Catalogue section, int depth) {
+Field resolved(const Field& field, Catalogue section, int depth) {
   constexpr int deepest = 8;
   return with_changes(field, [&](const Field& name) {
     name.fail_if(depth > deepest, "presets without an end", "a file that needs no other");
-    return resolved(Field(cached_yaml_file(catalogue_file(section, name).string()), name.path()), section, depth + 1);
+    const Field file(cached_yaml_file(catalogue_file(section, name).string()), name.path());
+    return resolved(file, section, depth + 1).node();
   });
 }
 
 }  // namespace
 
 Failures read_failures(const Field& field) {
-  const YamlNode& table = hardware_table("failures.yaml").find("failures")->value;
-  const MappingReader keys =
-      Field(entry_or_changes(table, field, "failure rates"), field.path()).mapping(keys::failures);
+  const Field table = hardware_table("failures.yaml", keys::failures_file)["failures"];
+  const MappingReader keys = entry_or_changes(table, field, "failure rates").mapping(keys::failures);
   FigureLog log("failures", field.path());
   Failures failures;
   for (std::size_t part = 0; part < failing_parts; ++part) {
@@ -130,7 +128,7 @@ Failures read_failures(const Field& field) {
     from_table ? log.add(*stated, read_source(keys["source"])) : log.add(*stated);
   }
   if (const auto slow = keys.find("stragglers")) {
-    const MappingReader parts = slow->mapping(keys::stragglers);
+    const MappingReader parts = slow->mapping();
     failures.stragglers = {read_mtbf(parts["gpu"]), read_share(parts["speed"]), parts["noticed"].as<Seconds>()};
   }
   field.fail_if(failures == Failures{}, "nothing fails", "preset: llama3-h100, or gpu: 50000 h");
@@ -140,9 +138,8 @@ Failures read_failures(const Field& field) {
 }
 
 Recovery read_recovery(const std::optional<Field>& field, const Cluster& cluster) {
-  const Field table(hardware_table("failures.yaml").find("recovery")->value, "recovery");
-  const MappingReader usual = table.mapping(keys::usual_recovery);
-  FigureLog log("recovery", table);
+  const MappingReader usual = hardware_table("failures.yaml", keys::failures_file)["recovery"].mapping();
+  FigureLog log("recovery", usual.field());
   std::optional<MappingReader> own;
   if (field) own = field->mapping(keys::recovery);
   auto recovery = usual.filled<Recovery>();
@@ -203,22 +200,24 @@ const YamlNode& hardware_table(std::string_view file) {
   return cached_yaml_file((data_directory() / "hardware" / file).string());
 }
 
-const YamlNode& named_entry(const YamlNode& table, const Field& name, std::string_view what) {
+MappingReader hardware_table(std::string_view file, const keys::Mapping& keys) {
+  return Field(hardware_table(file), "").mapping(keys);
+}
+
+Field named_entry(const Field& table, const Field& name, std::string_view what) {
+  if (const auto entry = table.find(name.text())) return *entry;
   std::vector<std::string> known;
-  for (const YamlEntry& entry : table.entries) {
-    if (entry.key == name.text()) return entry.value;
-    known.push_back(entry.key);
-  }
+  for (const YamlEntry& entry : table.node().entries) known.push_back(entry.key);
   const std::vector<std::string> near = near_names(name.text(), known);
   name.fail(fmt::format("unknown {} \"{}\"", what, name.text()),
             near.empty() ? "one of " + or_list(known) : fmt::format("did you mean {}?", or_list(near)));
 }
 
-YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what) {
-  return with_changes(field, [&](const Field& name) { return named_entry(table, name, what); });
+Field entry_or_changes(const Field& table, const Field& field, std::string_view what) {
+  return with_changes(field, [&](const Field& name) { return named_entry(table, name, what).node(); });
 }
 
-YamlNode resolve_preset(const Field& field, Catalogue section) { return resolved(field, section, 0); }
+Field resolve_preset(const Field& field, Catalogue section) { return resolved(field, section, 0); }
 
 std::optional<double> percentage(const Field& field, std::string_view expected) {
   const NumberAndUnit parts = field.parse(split_number_and_unit);

@@ -9,13 +9,6 @@ namespace foretrain {
 
 namespace {
 
-/// An entry of scenarios/hardware/cards.yaml.
-MappingReader find_card(const Field& name) {
-  const Field cards = Field(hardware_table("cards.yaml"), "").mapping(keys::cards_file)["cards"];
-  const Field written(named_entry(cards.node(), name, "card"), join_path(cards.path(), name.text()));
-  return written.mapping(keys::card);
-}
-
 template <typename Shape>
 void read_shape_keys(Shape& shape, const Field& field, BytesPerSecond card, FigureLog& log) {
   constexpr bool draws = requires { shape.seed; };
@@ -97,7 +90,7 @@ SourcePosition position_of_path(Field field, const std::string& path) {
 
 /// `transport: { protocol: tcp, mtu: 1500 B, … }`.
 Transport read_transport(const Field& field, FigureLog& log) {
-  const MappingReader transport = field.mapping(keys::transport);
+  const MappingReader transport = field.mapping();
   auto result = transport.filled<Transport>();
   const bool infiniband = result.protocol == Protocol::infiniband;
   const bool rdma = infiniband || result.protocol == Protocol::roce;
@@ -150,7 +143,7 @@ BackgroundFlow::Place read_place(const Field& field, const Cluster& cluster) {
 }  // namespace
 
 Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
-  const Field field(resolve_preset(written, Catalogue::fabric), written.path());
+  const Field field = resolve_preset(written, Catalogue::fabric);
   if (!field.find("sources")) return read_shape(field, card, log);
   FigureLog own("fabric", field);  // a file with sources of its own
   Fabric fabric = read_shape(field, card, own);
@@ -166,10 +159,11 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   network.fill(result.sharing);
   bool infiniband_card = true;
   if (const auto nic = network.find("nic")) {
-    const MappingReader card = find_card(*nic);
+    const Field cards = hardware_table("cards.yaml", keys::cards_file)["cards"];
+    const MappingReader card = named_entry(cards, *nic, "card").mapping();
     result.messages = {};
     if (const auto messages = card.find("messages")) {
-      const MappingReader rates = messages->mapping(keys::messages);
+      const MappingReader rates = messages->mapping();
       rates.fill(result.messages);
       log.add(rates, {"efficiency", "message_time", "step", "largest"}, read_source(rates["source"]));
     }
@@ -199,7 +193,7 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
 }
 
 Fault read_fault(const Field& field) {
-  const MappingReader fault = field.mapping(keys::fault);
+  const MappingReader fault = field.mapping();
   auto result = fault.filled<Fault>();
   fault.fail_if(result.gpu >= 0 && result.node < 0, "gpu", "a GPU without its node", "also node: NUMBER");
   if (result.gpu >= 0) {
@@ -225,11 +219,11 @@ Fault read_fault(const Field& field) {
 }
 
 Jitter read_jitter(const Field& field) {
-  const MappingReader keys = field.mapping(keys::jitter);
+  const MappingReader keys = field.mapping();
   auto jitter = keys.filled<Jitter>();
   if (jitter.rack > 0.0) static_cast<void>(keys["nodes_per_rack"]);
   if (const auto throttle = keys.find("throttle")) {
-    const MappingReader parts = throttle->mapping(keys::throttle);
+    const MappingReader parts = throttle->mapping();
     jitter.throttled = read_share(parts["share"], "of the time, for example 1 %");
     jitter.throttled_speed = read_share(parts["speed"], "of a GPU's speed, for example 80 %");
   }
@@ -246,7 +240,7 @@ void require_possible_network(const Cluster& cluster, const Field& field) {
 std::vector<BackgroundFlow> read_background(const Field& field, const Cluster& cluster) {
   std::vector<BackgroundFlow> flows;
   for (const Field& entry : field.list()) {
-    const MappingReader keys = entry.mapping(keys::background);
+    const MappingReader keys = entry.mapping();
     BackgroundFlow flow;
     flow.from = read_place(keys["from"], cluster);
     flow.to = read_place(keys["to"], cluster);

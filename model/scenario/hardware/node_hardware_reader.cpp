@@ -72,7 +72,7 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
   std::vector<MappingReader> entries;
   if (stated) {
     cluster.refuse({"node", "nodes", "gpus_per_node"}, "not allowed with groups", "this key inside of each group");
-    for (const Field& entry : stated->list()) entries.push_back(entry.mapping(keys::group));
+    for (const Field& entry : stated->list()) entries.push_back(entry.mapping());
     if (entries.empty()) cluster.fail("groups", "no groups", "at least one: [ { node: dgx-h100, nodes: 4 } ]");
   } else {
     entries.push_back(cluster);
@@ -105,9 +105,7 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
 }  // namespace
 
 Node read_node(const Field& written) {
-  const auto read = [&](const Field&) {
-    return read_node_document(Field(resolve_preset(written, Catalogue::node), written.path()));
-  };
+  const auto read = [&](const Field&) { return read_node_document(resolve_preset(written, Catalogue::node)); };
   if (!written.is_scalar()) return read(written);
   // Of the catalogue, of which nothing is changed: wherever it is named.
   return read_once(Field(yaml_scalar(catalogue_file(Catalogue::node, written).string(), {}), written.path()), read);

@@ -27,7 +27,7 @@ LinkType read_link_type(const std::string& name, const Field& field, FigureLog& 
 
 /// Finds a link type by name: the node's own first, then the catalogue's.
 LinkType find_link_type(const Field& name, const std::optional<Field>& own, FigureLog& log) {
-  std::vector<Field> tables = {Field(hardware_table("links.yaml"), "").mapping(keys::links_file)["links"]};
+  std::vector<Field> tables = {hardware_table("links.yaml", keys::links_file)["links"]};
   if (own) tables.insert(tables.begin(), *own);
   std::vector<std::string> known;
   for (const Field& types : tables) {
@@ -232,7 +232,7 @@ std::vector<Field> read_wiring(const Field& wiring, const std::optional<Field>& 
 }
 
 void read_nic_attachment(const Field& nics, const std::optional<Field>& own, Node& node, FigureLog& log) {
-  const MappingReader attachment = nics.mapping(keys::nics);
+  const MappingReader attachment = nics.mapping();
   for (const Field& place : attachment["attached_to"].list_or_one()) {
     for (const std::string& name : expand_range(place)) {
       const std::size_t known = node.vertices.size();

@@ -12,14 +12,6 @@ namespace foretrain::keys {
 
 namespace {
 
-constexpr Key calibration_keys[] = {
-    {"kind", text, "needed", "Kind of file: calibration."},
-    {"name", text, "needed", "Name of the calibration in results."},
-    {"description", text, "", "A line about the calibration."},
-    {"constants", by_name(mapping(constant)), "needed", "Every constant of the cost models, by name."},
-    {"measured_matmuls", list(mapping(measured_matmul)), "none", "Measured GEMMs."},
-};
-
 constexpr Value a_constant = number | quantity("us") | text;
 constexpr Key constant_keys[] = {
     {"value", a_constant, "needed", "The number, in the constant's unit."},
@@ -41,22 +33,13 @@ constexpr Key measured_matmul_keys[] = {
     {"source", text, "needed", "Source of the measurement."},
 };
 
-constexpr Key machine_calibration_keys[] = {
-    {"format", text, "needed", "The format's name, as `foretrain calibrate` writes it."},
+constexpr Key calibration_keys[] = {
     {"kind", text, "needed", "Kind of file: calibration."},
     {"name", text, "needed", "Name of the calibration in results."},
     {"description", text, "", "A line about the calibration."},
-    {"base", named(Catalogue::calibration), "needed", "Calibration with all other constants."},
-    {"gpu", mapping(measured_gpu), "needed", "The GPU that was measured."},
-    {"node", text | mapping(node), "", "Measured machine; not read."},
-    {"constants", by_name(mapping(fitted_constant)), "needed", "The constants that were fitted, by name."},
-    {"undetermined", text | list(text), "", "Constants that the measurements leave open; not read."},
-    {"covariance", mapping(covariance), "none", "Uncertainty of fitted constants."},
-    {"spread", by_name(number), "none", "Errors of the fit, by kind of operator."},
-    {"residuals", text, "", "All measurements with the fit; not read."},
-    {"bars", text, "", "Validation of the fit; not read."},
-    {"provenance", text, "", "Date and tools of the measurement; not read."},
-    {"measured_matmuls", list(mapping(measured_matmul)), "none", "Measured GEMMs."},
+    {"constants", by_name(mapping_of<constant_keys, "constant">), "needed",
+     "Every constant of the cost models, by name."},
+    {"measured_matmuls", list(mapping_of<measured_matmul_keys, "measured GEMM">), "none", "Measured GEMMs."},
 };
 
 constexpr Key fitted_constant_keys[] = {
@@ -76,48 +59,29 @@ constexpr Key covariance_keys[] = {
 constexpr Key measured_gpu_keys[] = {
     needed<&CalibratedGpu::name>("Its name in the catalogue."),
     {"device", text, "", "Name by the driver; not read."},
-    needed<&CalibratedGpu::compute_capability>("CUDA's number of its generation.", {.zero = Zero::refused}),
+    needed<&CalibratedGpu::compute_capability>("CUDA's number of its generation.", above_zero),
     member<&CalibratedGpu::memory_latency>("ns", "the catalogue's", "As measured."),
     member<&CalibratedGpu::l2_bandwidth>("TB/s", "the catalogue's", "As measured."),
     {"description", text, "", "A line about the GPU; not read."},
 };
 
-constexpr Key trainer_keys[] = {
-    {"kind", text, "needed", "Kind of file: framework."},
-    {"name", text, "", "Name of the framework."},
-    {"description", text, "", "One-line description for `foretrain frameworks list`."},
-    {"base", named(Catalogue::trainer), "", "Framework of all other settings."},
-    {"settings", mapping(framework_settings), "needed", "Settings by dotted key, for keys that a scenario leaves out."},
-    {"refuses", list(mapping(refusal)), "nothing", "Plan factors that the framework refuses."},
-    {"constants", by_name(mapping(constant)), "none",
-     "Learned model constants, which override the calibration's, by name."},
-    {"cluster", mapping(learned_cluster), "none", "Values of its cluster, for keys that a scenario leaves out."},
-    {"learned", mapping(learned), "", "Runs behind a learned profile, and its cross-validation errors."},
-};
-
-constexpr std::string_view of_the_key = "Framework's value of the scenario key of this name.";
-std::span<const Key> framework_settings_keys() {
-  static const std::vector<Key> rows = [] {
-    std::vector<Key> all;
-    for (const FrameworkKey& key : framework_keys()) {
-      all.push_back({key.name, one_or_list(mapping(framework_setting)), "", of_the_key});
-    }
-    return all;
-  }();
-  return rows;
-}
-
-constexpr Key framework_setting_keys[] = {
-    {"value", text | number | flag, "needed", "The value that the key then has."},
-    {"when", mapping(condition), "always", "Plans to which it applies."},
-    {"kind", word<ConstantKind>, "needed", "Kind of source: published, measured, fitted or assumed."},
-    {"source", text, "needed", "Source: documentation or code of the framework."},
-};
-
-constexpr Key learned_cluster_keys[] = {
-    {"network.efficiency", mapping(framework_setting), "", of_the_key},
-    {"network.latency", mapping(framework_setting), "", of_the_key},
-    {"network.scaling", mapping(framework_setting), "", of_the_key},
+constexpr Key machine_calibration_keys[] = {
+    {"format", text, "needed", "The format's name, as `foretrain calibrate` writes it."},
+    {"kind", text, "needed", "Kind of file: calibration."},
+    {"name", text, "needed", "Name of the calibration in results."},
+    {"description", text, "", "A line about the calibration."},
+    {"base", named(Catalogue::calibration), "needed", "Calibration with all other constants."},
+    {"gpu", mapping_of<measured_gpu_keys, "measured GPU">, "needed", "The GPU that was measured."},
+    {"node", text | mapping(node), "", "Measured machine; not read."},
+    {"constants", by_name(mapping_of<fitted_constant_keys, "fitted constant">), "needed",
+     "The constants that were fitted, by name."},
+    {"undetermined", text | list(text), "", "Constants that the measurements leave open; not read."},
+    {"covariance", mapping_of<covariance_keys, "covariance">, "none", "Uncertainty of fitted constants."},
+    {"spread", by_name(number), "none", "Errors of the fit, by kind of operator."},
+    {"residuals", text, "", "All measurements with the fit; not read."},
+    {"bars", text, "", "Validation of the fit; not read."},
+    {"provenance", text, "", "Date and tools of the measurement; not read."},
+    {"measured_matmuls", list(mapping_of<measured_matmul_keys, "measured GEMM">), "none", "Measured GEMMs."},
 };
 
 constexpr Key learned_keys[] = {
@@ -157,27 +121,58 @@ constexpr Key condition_keys[] = {
 
 constexpr Key refusal_keys[] = {
     {"key", text, "needed", "The factor of the plan, such as plan.pipeline, that may not exceed 1."},
-    {"when", mapping(condition), "always", "Plans in which the framework refuses."},
+    {"when", mapping_of<condition_keys, "condition of a setting">, "always", "Plans in which the framework refuses."},
     {"instead", text, "needed", "Remedy."},
     {"source", text, "needed", "Source: documentation or code of the framework."},
+};
+
+constexpr Key trainer_keys[] = {
+    {"kind", text, "needed", "Kind of file: framework."},
+    {"name", text, "", "Name of the framework."},
+    {"description", text, "", "One-line description for `foretrain frameworks list`."},
+    {"base", named(Catalogue::trainer), "", "Framework of all other settings."},
+    {"settings", mapping(framework_settings), "needed", "Settings by dotted key, for keys that a scenario leaves out."},
+    {"refuses", list(mapping_of<refusal_keys, "refusal of a framework">), "nothing",
+     "Plan factors that the framework refuses."},
+    {"constants", by_name(mapping_of<constant_keys, "constant">), "none",
+     "Learned model constants, which override the calibration's, by name."},
+    {"cluster", mapping(learned_cluster), "none", "Values of its cluster, for keys that a scenario leaves out."},
+    {"learned", mapping_of<learned_keys, "learned">, "",
+     "Runs behind a learned profile, and its cross-validation errors."},
+};
+
+constexpr Key framework_setting_keys[] = {
+    {"value", text | number | flag, "needed", "The value that the key then has."},
+    {"when", mapping_of<condition_keys, "condition of a setting">, "always", "Plans to which it applies."},
+    {"kind", word<ConstantKind>, "needed", "Kind of source: published, measured, fitted or assumed."},
+    {"source", text, "needed", "Source: documentation or code of the framework."},
+};
+
+constexpr std::string_view of_the_key = "Framework's value of the scenario key of this name.";
+std::span<const Key> framework_settings_keys() {
+  static const std::vector<Key> rows = [] {
+    std::vector<Key> all;
+    for (const FrameworkKey& key : framework_keys()) {
+      all.push_back({key.name, one_or_list(mapping_of<framework_setting_keys, "setting">), "", of_the_key});
+    }
+    return all;
+  }();
+  return rows;
+}
+
+constexpr Key learned_cluster_keys[] = {
+    {"network.efficiency", mapping_of<framework_setting_keys, "setting">, "", of_the_key},
+    {"network.latency", mapping_of<framework_setting_keys, "setting">, "", of_the_key},
+    {"network.scaling", mapping_of<framework_setting_keys, "setting">, "", of_the_key},
 };
 
 }  // namespace
 
 constinit const Mapping calibration = {"calibration", calibration_keys};
-constinit const Mapping constant = {"constant", constant_keys};
-constinit const Mapping measured_matmul = {"measured GEMM", measured_matmul_keys};
 constinit const Mapping machine_calibration = {"calibration of a machine", machine_calibration_keys};
-constinit const Mapping fitted_constant = {"fitted constant", fitted_constant_keys};
-constinit const Mapping covariance = {"covariance", covariance_keys};
-constinit const Mapping measured_gpu = {"measured GPU", measured_gpu_keys};
 constinit const Mapping trainer = {"framework", trainer_keys};
 const Mapping framework_settings = {"settings", framework_settings_keys()};
-constinit const Mapping framework_setting = {"setting", framework_setting_keys};
 constinit const Mapping learned_cluster = {"settings of a cluster", learned_cluster_keys};
-constinit const Mapping learned = {"learned", learned_keys};
-constinit const Mapping refusal = {"refusal of a framework", refusal_keys};
-constinit const Mapping condition = {"condition of a setting", condition_keys};
 
 std::span<const FileKind> files() {
   static constexpr const Mapping* scenarios[] = {&scenario};

@@ -132,18 +132,24 @@ struct Key {
   std::array<const Ignored*, 4> ignored = {};   ///< the first that holds is reported
 
   [[nodiscard]] constexpr bool needed() const { return usual == "needed"; }
-  /// The row with a range, or with whether zero makes sense.
-  [[nodiscard]] constexpr Key in(const IntegerRange& allowed) const {
+  /// The row with a range, with whether zero makes sense, or with other words for what holds without it.
+  [[nodiscard]] constexpr Key in(const IntegerRange& allowed) const { return changed(&Key::range, allowed); }
+  [[nodiscard]] constexpr Key with(Zero allowed) const { return changed(&Key::zero, std::optional(allowed)); }
+  [[nodiscard]] constexpr Key or_else(std::string_view otherwise) const { return changed(&Key::usual, otherwise); }
+  [[nodiscard]] constexpr Key as(std::string_view other) const { return changed(&Key::name, other); }
+  [[nodiscard]] constexpr Key of(const Value& values) const { return changed(&Key::value, values); }
+  [[nodiscard]] constexpr Key beside(std::string_view other) const { return changed(&Key::together, other); }
+
+ private:
+  template <typename T>
+  [[nodiscard]] constexpr Key changed(T Key::*part, const T& other) const {
     Key row = *this;
-    row.range = allowed;
-    return row;
-  }
-  [[nodiscard]] constexpr Key with(Zero allowed) const {
-    Key row = *this;
-    row.zero = allowed;
+    row.*part = other;
     return row;
   }
 };
+/// What rows have in common whose quantity or number may be zero, or may not.
+inline constexpr Key may_be_zero{.zero = Zero::allowed}, above_zero{.zero = Zero::refused};
 
 /// Further keys of a mapping in which a key has one of some words.
 struct Variant {
@@ -203,6 +209,11 @@ template <const auto& values>
 inline constexpr Value word_among = words(detail::some_names<values>);
 
 constexpr Value mapping(const Mapping& keys) { return {{Form{.kind = Form::Kind::mapping, .mapping = &keys}}}; }
+/// A mapping of rows that no other file of tables needs.
+template <const auto& rows, detail::Literal name>
+inline constexpr Mapping mapping_with{.name = name.text, .keys = rows};
+template <const auto& rows, detail::Literal name>
+inline constexpr Value mapping_of = mapping(mapping_with<rows, name>);
 /// A name of the catalogue or the path of a file.
 constexpr Value named(Catalogue catalogue) { return {{Form{.kind = Form::Kind::name, .catalogue = catalogue}}}; }
 /// The same, or a mapping: all keys, or some beside `preset: NAME`.

@@ -185,6 +185,13 @@ const CatalogueRow& row_of(Catalogue catalogue) {
   return rows[static_cast<std::size_t>(catalogue)];
 }
 
+const Mapping& table_of(const Key& key) {
+  for (const Form& form : key.value.forms()) {
+    if (form.mapping != nullptr) return *form.mapping;
+  }
+  throw InternalError(fmt::format("the value of {} is no mapping", key.name));
+}
+
 const Key& key_of(const Mapping& mapping, std::string_view name) {
   const auto found = std::ranges::find(mapping.keys, name, &Key::name);
   if (found == mapping.keys.end()) throw InternalError(fmt::format("{} has no key {}", mapping.name, name));

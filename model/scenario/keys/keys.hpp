@@ -12,34 +12,26 @@
 namespace foretrain::keys {
 
 // scenario_keys.cpp
-extern const Mapping scenario, cluster, group, network, transport, fault, jitter, throttle, background, job;
+extern const Mapping scenario, cluster, network;
 // node_keys.cpp
-extern const Mapping node, link, nics, link_type, links_file, cards_file, card, messages, storage_file, storage, source,
-    fabric;
+extern const Mapping node, link, link_type, links_file, cards_file, storage_file, storage, source, fabric;
 // device_keys.cpp
-extern const Mapping gpu, rates, operations, processor, cpu, hierarchy, caches, cache, tlb, memory, matrix_library,
-    architectures_file, architecture;
+extern const Mapping gpu, cpu, hierarchy, matrix_library, architectures_file;
 // plan_keys.cpp
-extern const Mapping plan, collective_plan, execution_plan, zero, sync, slow_workers, buckets_file, bucket_rule;
+extern const Mapping plan, collective_plan, execution_plan, sync, buckets_file;
 // train_keys.cpp
-extern const Mapping workload, train, precision, recipe, data, distribution, fixed, uniform, lognormal, histogram,
-    batching, lora, quantisation, collective, checkpoint;
-extern const Mapping loader, dataset, loader_alone, disk_requests;
+extern const Mapping workload, train, loader, loader_alone, disk_requests;
 // model_keys.cpp
-extern const Mapping model, transformer, language, encoder_decoder, images, network_model, vision_language, projector,
-    mlp_projector, resampler;
-extern const Mapping layer, convolution_layer, linear_layer, pool_layer, residual, repeated;
+extern const Mapping model, transformer, language, encoder_decoder, layer;
 // operator_keys.cpp
 extern const Mapping operation, placed, alone, operand, matmul, cpu_matmul, convolution, attention, lengths,
     elementwise, copy, rows, batch_norm, pooling, embedding, optimizer, gradient_clipping, memory_access, memory_walk,
     gpu_chase;
 extern const Mapping task, loop, run, copy_task, sized, pause, item, print, call;
 // reliability_keys.cpp
-extern const Mapping failures, stragglers, recovery, usual_recovery, price, offer, energy, energy_file, machine_power,
-    usual_figure, grids, failures_file, prices_file, offers;
+extern const Mapping failures, recovery, price, energy, energy_file, failures_file, prices_file;
 // calibration_keys.cpp
-extern const Mapping calibration, constant, measured_matmul, machine_calibration, fitted_constant, covariance,
-    measured_gpu, trainer, framework_settings, framework_setting, condition, refusal, learned_cluster, learned;
+extern const Mapping calibration, machine_calibration, trainer, framework_settings, learned_cluster;
 
 /// Condition of `sync` keys that only parameter servers have.
 inline constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
@@ -48,6 +40,9 @@ inline constexpr std::string_view with_servers = "algorithm: parameter_server an
 bool is_server_key(std::string_view key);
 /// Whether this is the word of an algorithm, and of one without servers.
 bool has_no_servers(std::string_view word);
+
+/// The table of a key whose value may be a mapping, or a list or names of such.
+const Mapping& table_of(const Key& key);
 
 /// The key of that name; a table that lacks it is an InternalError.
 const Key& key_of(const Mapping& mapping, std::string_view name);

@@ -165,16 +165,6 @@ Record record_of(std::optional<M>& part) {
 
 }  // namespace detail
 
-/// Throws UnitError for a text that is no word, flag or whole number where the key's first form is one.
-inline void require_form(std::string_view text, const Key& key) {
-  const Form& form = key.value.all[0];
-  if (form.kind == Form::Kind::word) static_cast<void>(parse_word(text, form.words));
-  if (form.kind == Form::Kind::flag) static_cast<void>(parse_flag(text));
-  if (form.kind == Form::Kind::whole) {
-    static_cast<void>(parse_integer(text, key.range.minimum, key.range.maximum));
-  }
-}
-
 /// The row, with when its key means something: each is a FrameworkSetting or an Ignored.
 template <const auto&... when>
 constexpr Key with(Key row) {
@@ -199,11 +189,11 @@ constexpr Key member(std::string_view meaning, Key further = {}) {
   return with<when...>(further);
 }
 /// A quantity with this unit.
-template <auto pointer>
+template <auto pointer, const auto&... when>
 constexpr Key member(std::string_view unit, std::string_view usual, std::string_view meaning, Key further = {}) {
   further.value = quantity(unit);
   further.usual = usual;
-  return member<pointer>(meaning, further);
+  return member<pointer, when...>(meaning, further);
 }
 /// A key whose text, or each of a list's, a parser puts into a record: void parse(Owner&, std::string_view), which
 /// throws UnitError.

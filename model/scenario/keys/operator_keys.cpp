@@ -76,11 +76,12 @@ constexpr Value a_precision = word<Precision>;
 constexpr Value a_pass = one_of<"forward", "backward">;
 
 constexpr IntegerRange any_size{1, 1'000'000'000}, size_on_host{1, 1'000'000};
+constexpr Key of_any_size{.range = any_size}, bytes{.value = quantity("B")};
 constexpr Key matmul_keys[] = {
     needed<&Matmul::m>("Rows of A and of the result.", {.title = "rows of A", .range = any_size}),
     needed<&Matmul::n>("Columns of B and of the result.", {.title = "columns of B", .range = any_size}),
     needed<&Matmul::k>("Columns of A, rows of B.", {.title = "columns of A, rows of B", .range = any_size}),
-    member<&Matmul::batch>("Batch of GEMMs.", {.range = any_size}),
+    member<&Matmul::batch>("Batch of GEMMs.", of_any_size),
     member<&Matmul::accumulate>("Accumulate into the existing result."),
     member<&Matmul::accumulate_fp32>("Accumulate into an fp32 result."),
     member<&Matmul::transpose_a>("A is stored as [k, m] (transposed)."),
@@ -115,19 +116,18 @@ constexpr Key convolution_keys[] = {
 
 constexpr IntegerRange any_length{1, 100'000'000};
 constexpr Key attention_keys[] = {
-    needed<&Attention::batch>("Sequences.", {.range = any_size}),
-    needed<&Attention::heads>("Heads.", {.range = any_size}),
-    member<&Attention::kv_heads>("Heads of keys and values: a divisor of heads.",
-                                 {.usual = "heads", .range = any_size}),
+    needed<&Attention::batch>("Sequences.", of_any_size),
+    needed<&Attention::heads>("Heads.", of_any_size),
+    member<&Attention::kv_heads>("Heads of keys and values: a divisor of heads.", of_any_size.or_else("heads")),
     Key{"sequence", whole, "needed", "Queries of a sequence.", "Instead of lengths."}.in(any_size),
     Key{"key_sequence", whole, "sequence", "Keys of a sequence.", "Instead of lengths."}.in(any_size),
     Key{"lengths", one_or_list(whole) | mapping(lengths), "", "Lengths of sequences that are packed into one.",
         "Instead of sequence."}
         .in(any_length),
-    needed<&Attention::head_dim>("Width of a head.", {.range = any_size}),
+    needed<&Attention::head_dim>("Width of a head.", of_any_size),
     member<&Attention::causal>("Causal mask."),
     member<&Attention::window>("Keys that a query attends to.", {.usual = "all keys", .range = any_size}),
-    member<&Attention::density>("Share of the blocks that are computed.", {.zero = Zero::refused}),
+    member<&Attention::density>("Share of the blocks that are computed.", above_zero),
     member<&Attention::kind>("The kernels.", {.name = "attention"}),
     member<&Attention::native>("Native FlashAttention library kernels.", {.together = "attention: flash"}),
     member<&Attention::cached>("Apply rotary embedding and write a KV cache first, as inference engines do.",
@@ -173,26 +173,26 @@ template <typename Shape>
 constexpr Key format_of = member<&Shape::precision>("The format of the operands.");
 
 constexpr Key rows_keys[] = {
-    needed<&RowsShape::rows>("Rows: tokens, say.", {.range = any_size}),
-    needed<&RowsShape::columns>("Elements of a row.", {.range = any_size}),
+    needed<&RowsShape::rows>("Rows: tokens, say.", of_any_size),
+    needed<&RowsShape::columns>("Elements of a row.", of_any_size),
     pass_of<RowsShape>,
     format_of<RowsShape>,
 };
 
 constexpr Key batch_norm_keys[] = {
-    needed<&BatchNormShape::batch>("Images.", {.range = any_size}),
-    needed<&BatchNormShape::channels>("Channels.", {.range = any_size}),
-    needed<&BatchNormShape::height>("Height of a channel.", {.range = any_size}),
-    needed<&BatchNormShape::width>("Width of a channel.", {.range = any_size}),
+    needed<&BatchNormShape::batch>("Images.", of_any_size),
+    needed<&BatchNormShape::channels>("Channels.", of_any_size),
+    needed<&BatchNormShape::height>("Height of a channel.", of_any_size),
+    needed<&BatchNormShape::width>("Width of a channel.", of_any_size),
     pass_of<BatchNormShape>,
     format_of<BatchNormShape>,
 };
 
 constexpr Key pooling_keys[] = {
-    needed<&PoolingShape::batch>("Images.", {.range = any_size}),
-    needed<&PoolingShape::channels>("Channels.", {.range = any_size}),
-    needed<&PoolingShape::height>("Height of the input.", {.range = any_size}),
-    needed<&PoolingShape::width>("Width of the input.", {.range = any_size}),
+    needed<&PoolingShape::batch>("Images.", of_any_size),
+    needed<&PoolingShape::channels>("Channels.", of_any_size),
+    needed<&PoolingShape::height>("Height of the input.", of_any_size),
+    needed<&PoolingShape::width>("Width of the input.", of_any_size),
     needed<&PoolingShape::kernel>("Side of a window.", {.range = {1, 10'000}}),
     member<&PoolingShape::stride>("Pixels from one window to the next.", {.usual = "kernel", .range = {1, 10'000}}),
     member<&PoolingShape::pad>("Pixels around the input.", {.range = {0, 10'000}}),
@@ -202,9 +202,9 @@ constexpr Key pooling_keys[] = {
 };
 
 constexpr Key embedding_keys[] = {
-    needed<&EmbeddingShape::tokens>("Rows that are looked up.", {.range = any_size}),
-    needed<&EmbeddingShape::width>("Elements of a row.", {.range = any_size}),
-    needed<&EmbeddingShape::vocabulary>("Rows of the table.", {.range = any_size}),
+    needed<&EmbeddingShape::tokens>("Rows that are looked up.", of_any_size),
+    needed<&EmbeddingShape::width>("Elements of a row.", of_any_size),
+    needed<&EmbeddingShape::vocabulary>("Rows of the table.", of_any_size),
     pass_of<EmbeddingShape>,
     format_of<EmbeddingShape>,
 };
@@ -229,7 +229,7 @@ constexpr Key gradient_clipping_keys[] = {
 constexpr Key memory_access_keys[] = {
     member<&MemoryAccess::pattern>("Access pattern of neighbouring threads."),
     needed<&MemoryAccess::working_set>("MB", "Memory that is read."),
-    member<&MemoryAccess::element>("Size of one read.", {.value = quantity("B"), .usual = "4 B"}),
+    member<&MemoryAccess::element>("Size of one read.", bytes.or_else("4 B")),
     {"stride", quantity("B"), "needed of strided", "From one read to the next.", "pattern: strided"},
     Key{"reads", whole, "once through the working set", "Number of reads."}.in({1, 1'000'000'000'000'000}),
 };
@@ -239,16 +239,15 @@ constexpr Key memory_walk_keys[] = {
     member<&MemoryWalk::pattern>("Access pattern."),
     member<&MemoryWalk::access>("Operation."),
     member<&MemoryWalk::direction>("Direction of the walk.", {.together = "pattern: sequential or strided"}),
-    member<&MemoryWalk::element>("Size of one access.",
-                                 {.value = quantity("B"), .usual = "the widest vector; else 8 B"}),
+    member<&MemoryWalk::element>("Size of one access.", bytes.or_else("the widest vector; else 8 B")),
     member<&MemoryWalk::stride>("From one access to the next.",
                                 {.value = quantity("B"), .usual = "64 B", .together = "pattern: strided"}),
     member<&MemoryWalk::offset>("Offset of the first access in a cache line.",
-                                {.value = quantity("B"), .usual = "0 B", .zero = Zero::allowed}),
+                                bytes.or_else("0 B").with(Zero::allowed)),
     member<&MemoryWalk::burst>("Contiguous bytes per access.",
                                {.value = quantity("B"), .usual = "64 B", .together = "pattern: random"}),
     member<&MemoryWalk::threads>("Cores that walk, each over its part."),
-    member<&MemoryWalk::passes>("Passes over the working set.", {.zero = Zero::refused}),
+    member<&MemoryWalk::passes>("Passes over the working set.", above_zero),
     member<&MemoryWalk::huge_pages>("Small or huge pages.", {.name = "pages", .value = one_of<"small", "huge">}),
     member<&MemoryWalk::remote>("Memory of the own socket, or of another.",
                                 {.name = "memory", .value = one_of<"local", "remote">}),
@@ -289,7 +288,7 @@ constexpr auto run_variants = joined(device_operators, further_work);
 constexpr Key copy_task_keys[] = {
     needed<&CopyWork::from>("gpu0, cpu, cpu0 or disk."),
     needed<&CopyWork::to>("Another of them."),
-    needed<&CopyWork::size>("MB", "Bytes.", {.zero = Zero::allowed}),
+    needed<&CopyWork::size>("MB", "Bytes.", may_be_zero),
     member<&CopyWork::pinned>("Pinned CPU memory."),
 };
 constexpr Key sized_keys[] = {

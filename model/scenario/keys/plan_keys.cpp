@@ -94,15 +94,22 @@ void parse_error_feedback(Sync& sync, std::string_view text) {
                   fmt::format("compression: {}, or leave the key out", compressions().substr(sizeof("none,"))));
 }
 
-void parse_slow_factor(Sync::SlowWorkers& slow, std::string_view text) {
-  slow.factor = parse_number(text);
-  if (slow.factor >= 1.0 && slow.factor <= 1000.0) return;
-  throw UnitError(fmt::format("{} times the compute time of the others", slow.factor), "from 1 to 1000");
-}
+constexpr IntegerRange factor{1, 1'000'000};
+constexpr Key zero_keys[] = {
+    needed<&Plan::zero>("ZeRO stage, as plan.zero.", {.name = "stage", .range = {0, 3}}),
+    member<&Plan::shard>("Data-parallel ranks per sharding group; groups are replicas (HSDP).",
+                         {.usual = "all data-parallel ranks", .range = factor}),
+    member<&Plan::zero_gradients, to_divided_gradients>(
+        "ZeRO-2 gradients: reduce-scatter after each micro-batch, or after the last one.",
+        {.name = "gradients", .together = "stage: 2"}),
+    member<&Plan::zero_by, to_divided_states>("Gradient reduction: reduce-scatter, or all-reduce.",
+                                              {.name = "by", .together = "stage: 1, or 2 with gradients: kept"}),
+};
 
 // `auto` is searched for before a scenario is read (planning/plan_search.hpp).
 constexpr Value factor_of_gpus = whole | one_of<"auto">;
-constexpr IntegerRange factor{1, 1'000'000};
+constexpr Key with_pipeline{.together = "With pipeline above 1."}, for_experts{.together = "A model with experts."},
+    with_offload{.together = "With offload."};
 constexpr auto execution =
     member<&Plan::execution, everywhere>("How kernels are launched: one by one, compiled, or as CUDA graphs.");
 constexpr Key plan_keys[] = {
@@ -117,7 +124,7 @@ constexpr Key plan_keys[] = {
     member<&Plan::pipeline>("Pipeline stages, each with consecutive layers.",
                             {.value = factor_of_gpus, .title = "pipeline stages", .range = factor}),
     member<&Plan::interleave>("Model chunks per stage (virtual pipeline stages), which shorten the pipeline bubble.",
-                              {.together = "With pipeline above 1.", .range = factor}),
+                              with_pipeline.in(factor)),
     member<&Plan::context>("Context-parallel ranks: each holds a part of every sequence.",
                            {.value = factor_of_gpus, .title = "context-parallel GPUs", .range = factor}),
     member<&Plan::context_method, to_context_ranks, one_context_rank>(
@@ -133,15 +140,12 @@ constexpr Key plan_keys[] = {
                          .in(factor)),
     member<&Plan::expert_dispatch, to_experts>(
         "Expert all-to-all: one copy per expert, or one per node (deduplicated, forwarded).",
-        {.usual = "the framework's, or forwarded", .together = "A model with experts."}),
+        for_experts.or_else("the framework's, or forwarded")),
     member<&Plan::expert_comm_overlap, to_experts>(
-        "Overlap the expert all-to-all with compute of another micro-batch or chunk.",
-        {.together = "A model with experts."}),
-    member<&Plan::schedule>("Pipeline schedule.",
-                            {.usual = "1f1b; interleaved with interleave", .together = "With pipeline above 1."}),
+        "Overlap the expert all-to-all with compute of another micro-batch or chunk.", for_experts),
+    member<&Plan::schedule>("Pipeline schedule.", with_pipeline.or_else("1f1b; interleaved with interleave")),
     member<&Plan::pipeline_messages, to_pipelines, one_stage>(
-        "Pipeline P2P: a stage computes on while it sends (asynchronous), or waits (blocking).",
-        {.together = "With pipeline above 1."}),
+        "Pipeline P2P: a stage computes on while it sends (asynchronous), or waits (blocking).", with_pipeline),
     member<&Plan::embedding_in_pipeline, one_stage>(
         "Count embedding and loss as one layer each when stages are balanced."),
     member<&Plan::sequence_parallel, whole_sequence>(
@@ -152,23 +156,22 @@ constexpr Key plan_keys[] = {
         {.together = "With sequence_parallel."}),
     more_of<Plan>(member<&Plan::zero, everywhere>(
         "ZeRO stage: data-parallel ranks shard optimizer states (1), also gradients (2), also weights (3, FSDP).",
-        {.value = factor_of_gpus | mapping(zero), .range = {0, 3}})),
+        {.value = factor_of_gpus | mapping_of<zero_keys, "ZeRO">, .range = {0, 3}})),
     member<&Plan::reshard_after_forward>(
         "Free gathered weights after the forward pass, and gather them again for the backward pass.",
         {.usual = "true; false with a pipeline", .together = "zero: 3"}),
     parsed_by<parse_offload>(
         {"offload", one_or_list(offloaded), "none", "Offload to CPU memory: optimizer, parameters, activations."}),
-    member<&Plan::offload_to_disks, nothing_offloaded>(
-        "Target of the offload: CPU memory, or NVMe (disks).",
-        {.name = "offload_to", .value = one_of<"memory", "disks">, .together = "With offload."}),
+    member<&Plan::offload_to_disks, nothing_offloaded>("Target of the offload: CPU memory, or NVMe (disks).",
+                                                       with_offload.as("offload_to").of(one_of<"memory", "disks">)),
     member<&Plan::pinned_offload, everywhere, nothing_offloaded>(
-        "Pin the CPU memory of offloaded weights, gradients and optimizer states.", {.together = "With offload."}),
+        "Pin the CPU memory of offloaded weights, gradients and optimizer states.", with_offload),
     member<&Plan::host_threads, everywhere, nothing_offloaded>(
         "CPU threads per process for the offloaded optimizer; 0: its share of the cores.",
-        {.together = "With offload.", .range = {0, 10'000}}),
+        with_offload.in({0, 10'000})),
     member<&Plan::update_group, everywhere>(
         "Parameters per optimizer sub-group, whose gradients are cast to fp32 for the update; 0: no cast.",
-        {.zero = Zero::allowed}),
+        may_be_zero),
     member<&Plan::gathered_parameters, everywhere, nothing_gathered>(
         "Limit on gathered parameters, gradient buckets included; 0: two layers.",
         {.together = "zero: 3", .zero = Zero::allowed}),
@@ -196,20 +199,20 @@ constexpr Key plan_keys[] = {
      "Framework whose settings apply to missing keys: a name from `foretrain frameworks list`, or a settings profile."},
 };
 
+void parse_slow_factor(Sync::SlowWorkers& slow, std::string_view text) {
+  slow.factor = parse_number(text);
+  if (slow.factor >= 1.0 && slow.factor <= 1000.0) return;
+  throw UnitError(fmt::format("{} times the compute time of the others", slow.factor), "from 1 to 1000");
+}
+
 constexpr Key collective_plan_keys[] = {
     part<&Plan::sync>(sync, {.usual = "NCCL's choice", .meaning = "Algorithm of the collective."}),
 };
 constexpr Key execution_plan_keys[] = {execution};
 
-constexpr Key zero_keys[] = {
-    needed<&Plan::zero>("ZeRO stage, as plan.zero.", {.name = "stage", .range = {0, 3}}),
-    member<&Plan::shard>("Data-parallel ranks per sharding group; groups are replicas (HSDP).",
-                         {.usual = "all data-parallel ranks", .range = factor}),
-    member<&Plan::zero_gradients, to_divided_gradients>(
-        "ZeRO-2 gradients: reduce-scatter after each micro-batch, or after the last one.",
-        {.name = "gradients", .together = "stage: 2"}),
-    member<&Plan::zero_by, to_divided_states>("Gradient reduction: reduce-scatter, or all-reduce.",
-                                              {.name = "by", .together = "stage: 1, or 2 with gradients: kept"}),
+constexpr Key slow_workers_keys[] = {
+    needed<&Sync::SlowWorkers::count>("Number of slow workers.", {.range = {0, 1'000'000}}),
+    parsed_by<parse_slow_factor>({"factor", number, "needed", "Compute time relative to other workers."}),
 };
 
 constexpr Key sync_keys[] = {
@@ -273,17 +276,8 @@ constexpr Key sync_keys[] = {
     member<&Sync::local_reduce, to_servers, collective_alone>(
         "Sum gradients of a node's GPUs first, and push once per node.", {.together = with_servers}),
     part<&Sync::slow_workers, collective_alone>(
-        slow_workers, {.usual = "none", .meaning = "Slow workers (stragglers).", .together = with_servers}),
-};
-
-constexpr Key slow_workers_keys[] = {
-    needed<&Sync::SlowWorkers::count>("Number of slow workers.", {.range = {0, 1'000'000}}),
-    parsed_by<parse_slow_factor>({"factor", number, "needed", "Compute time relative to other workers."}),
-};
-
-constexpr Key buckets_file_keys[] = {
-    {"kind", text, "", "Kind of file: buckets."},
-    {"rules", by_name(mapping(bucket_rule)), "needed", "Bucket size rules, by name."},
+        mapping_with<slow_workers_keys, "slow workers">,
+        {.usual = "none", .meaning = "Slow workers (stragglers).", .together = with_servers}),
 };
 
 constexpr Key bucket_rule_keys[] = {
@@ -293,6 +287,11 @@ constexpr Key bucket_rule_keys[] = {
     {"first_bucket", quantity("MiB"), "as the others", "Size of the first bucket."},
     {"whole", word<BucketsWhole>, "never", "When all gradients form one bucket."},
     {"source", text, "needed", "Source of the rule; not read."},
+};
+
+constexpr Key buckets_file_keys[] = {
+    {"kind", text, "", "Kind of file: buckets."},
+    {"rules", by_name(mapping_of<bucket_rule_keys, "rule for buckets">), "needed", "Bucket size rules, by name."},
 };
 
 }  // namespace
@@ -310,10 +309,7 @@ bool has_no_servers(std::string_view word) {
 constinit const Mapping plan = {"plan", plan_keys};
 constinit const Mapping collective_plan = {"plan of a collective", collective_plan_keys};
 constinit const Mapping execution_plan = {"plan of operators and tasks", execution_plan_keys};
-constinit const Mapping zero = {"ZeRO", zero_keys};
 constinit const Mapping sync = {"synchronisation", sync_keys};
-constinit const Mapping slow_workers = {"slow workers", slow_workers_keys};
 constinit const Mapping buckets_file = {"file of rules for buckets", buckets_file_keys};
-constinit const Mapping bucket_rule = {"rule for buckets", bucket_rule_keys};
 
 }  // namespace foretrain::keys

@@ -51,14 +51,128 @@ void put_spread(LengthDistribution& lengths, std::string_view text) {
   }
 }
 
-constexpr Key workload_keys[] = {
-    {"train", mapping(train), "", "Training step.", "Exactly one key of workload."},
-    {"collective", mapping(collective), "", "One collective.", "Exactly one key of workload."},
-    {"operator", mapping(operation), "", "One operator, on a GPU, CPU or disk.", "Exactly one key of workload."},
-    {"tasks", list(mapping(task)), "", "Tasks with dependencies.", "Exactly one key of workload."},
+constexpr std::string_view auto_words[] = {"auto"};  // searched for before a scenario is read
+
+constexpr Key dataset_keys[] = {
+    member<&Dataset::samples>("Number of samples.",
+                              {.value = whole, .usual = "more than fit in memory", .range = {1, 1'000'000'000'000}}),
+    needed<&Dataset::sample>("KB", "Stored sample size."),
+    member<&Dataset::layout>("One file per sample, or archives of many."),
+    member<&Dataset::order>("Read order of samples."),
+    member<&Dataset::mapped>("Read files by mmap (page faults)."),
 };
 
-constexpr std::string_view auto_words[] = {"auto"};  // searched for before a scenario is read
+constexpr Key a_time = may_be_zero.of(quantity("ms"));
+constexpr Key with_dataset{.together = "With dataset."};
+constexpr Key loader_keys[] = {
+    needed<&DataLoader::workers>("Loader workers per training process; 0: in the training process.",
+                                 {.title = "loading processes", .range = {0, 10'000}}),
+    member<&DataLoader::prefetch>("Prefetched batches per worker.", {.range = {1, 10'000}}),
+    member<&DataLoader::cores>("CPU cores shared by the workers of one training process.",
+                               {.usual = "the node's cores, divided", .range = {1, 100'000}}),
+    member<&DataLoader::per_sample>("CPU time of a worker per sample.",
+                                    a_time.or_else("its parts").beside("Instead of read to collate.")),
+    member<&DataLoader::per_batch>("Unit of these times: sample or batch.",
+                                   {.name = "per", .value = one_of<"sample", "batch">}),
+    member<&LoaderStages::read>("Time waiting for storage.", a_time.beside("Instead of dataset.")),
+    member<&LoaderStages::decode>("Time to decode.", a_time),
+    member<&LoaderStages::preprocess>("Time to preprocess.", a_time),
+    member<&LoaderStages::augment>("Time to augment.", a_time),
+    member<&LoaderStages::collate>("Time to collate samples into a batch.", a_time),
+    {"dataset", mapping_of<dataset_keys, "data set">, "", "Dataset read from storage.", "Instead of read."},
+    {"storage", named(Catalogue::storage, storage), "the node's", "Storage of the dataset.", "With dataset."},
+    member<&DataLoader::warm>("Page cache at the start: cold or warm.",
+                              with_dataset.as("epoch").of(one_of<"cold", "warm">)),
+    member<&DataLoader::keeps_decoded>("Cache decoded samples in memory.",
+                                       {.name = "keep_decoded", .together = "With dataset and decoded."}),
+    member<&DataLoader::decoded>("Sample size copied to the GPU.", {.value = quantity("KB"), .usual = "as stored"}),
+    member<&DataLoader::decodes_on_device>(
+        "Device that decodes.",
+        {.name = "decode_on", .value = one_of<"cpu", "gpu">, .together = "gpu: with device_decode."}),
+    member<&DataLoader::device_decode>("Decode time on the GPU.", a_time.beside("decode_on: gpu")),
+    member<&DataLoader::transfer>("Time to copy a batch to the GPU.", a_time.or_else("from decoded")),
+    member<&DataLoader::pinned>("Copy batches from pinned memory."),
+    member<&DataLoader::non_blocking>("Copy asynchronously, during the previous step.", {.together = "With pinned."}),
+    member<&DataLoader::persistent>("Keep workers across epochs."),
+    share<&DataLoader::spread, "spread", "mean">("0", "Standard deviation of a sample's time over its mean."),
+};
+
+constexpr Key recipe_keys[] = {
+    member<&QuantisationRecipe::scaling>("Scaling of fp8 operands (Transformer Engine recipe).", {.together = "fp8"}),
+    member<&QuantisationRecipe::experts_alone>("Linear layers that are cast: all, or experts alone.",
+                                               {.name = "layers", .value = one_of<"all", "experts">}),
+    member<&QuantisationRecipe::first_bf16_layers>("First layers kept in bf16.", {.range = {0, 100'000}}),
+    member<&QuantisationRecipe::last_bf16_layers>("Last layers kept in bf16.", {.range = {0, 100'000}}),
+};
+
+constexpr Key precision_keys[] = {
+    {"preset", word_among<training_precisions>, "the format beside it", "Number format of GEMMs."},
+    {"fp8", mapping_of<recipe_keys, "recipe of casting">, "", "FP8 recipe."},
+    {"mxfp8", mapping_of<recipe_keys, "recipe of casting">, "", "MXFP8 recipe."},
+    {"nvfp4", mapping_of<recipe_keys, "recipe of casting">, "", "NVFP4 recipe."},
+};
+
+constexpr Key batching_keys[] = {
+    needed<&Batching::kind>("Batching of samples of different lengths."),
+    member<&Batching::buckets>("Number of length ranges (buckets).",
+                               {.together = "kind: bucketing", .range = {1, 1000}}),
+    member<&Batching::length>("Length of packed sequences.",
+                              {.usual = "the model's sequence", .together = "kind: packing", .range = {1, 10'000'000}}),
+};
+
+constexpr Key fixed_keys[] = {
+    parsed_by<put_length<&LengthDistribution::value>>({"value", number, "needed", "The one length."}),
+};
+constexpr Key uniform_keys[] = {
+    parsed_by<put_length<&LengthDistribution::from>>({"from", number, "needed", "The shortest length."}),
+    parsed_by<put_length<&LengthDistribution::to>>({"to", number, "needed", "The longest length."}),
+};
+constexpr Key lognormal_keys[] = {
+    parsed_by<put_length<&LengthDistribution::mean>>({"mean", number, "needed", "The mean length."}),
+    parsed_by<put_spread>({"spread", quantity("%") | number, "needed", "Standard deviation over the mean."}),
+};
+constexpr Key histogram_keys[] = {
+    {"values", list(number), "needed", "Lengths."},
+    {"weights", list(number), "needed", "Relative frequency of each length."},
+};
+constexpr Key distribution_keys[] = {
+    needed<&LengthDistribution::kind>("Distribution of lengths.", {.name = "distribution"}),
+};
+constexpr Variant distribution_variants[] = {{"fixed", &mapping_with<fixed_keys, "one length">},
+                                             {"uniform", &mapping_with<uniform_keys, "uniform lengths">},
+                                             {"lognormal", &mapping_with<lognormal_keys, "lognormal lengths">},
+                                             {"histogram", &mapping_with<histogram_keys, "histogram of lengths">}};
+constexpr Mapping distribution = {"distribution of lengths", distribution_keys, "distribution", distribution_variants};
+
+constexpr Value lengths_of_samples = number | mapping(distribution);
+constexpr Key data_keys[] = {
+    {"images", lengths_of_samples, "1", "Images of a sample.", "Vision–language models."},
+    {"text", lengths_of_samples, "needed", "Tokens of text of a sample."},
+    {"batching", word<Batching::Kind> | mapping_of<batching_keys, "batching">, "padding",
+     "Batching of samples of different lengths."},
+};
+
+constexpr Key lora_keys[] = {
+    Key{"rank", whole, "needed", "Rank of the adapters."}.in({1, 1'000'000}),
+    {"targets", one_or_list(one_of<"attention", "ffn", "qkv">), "qkv", "The matrices that have adapters."},
+};
+
+constexpr Key quantisation_keys[] = {
+    member<&FrozenWeights::weights>("Storage format of frozen weights; each GEMM dequantises them to 16 bits."),
+    member<&FrozenWeights::doubly>("Double quantisation: scales in 8 bits.", {.name = "double"}),
+};
+
+constexpr Key checkpoint_keys[] = {
+    Key{"every", whole | words(auto_words), "needed", "Checkpoint interval in steps; auto: best goodput."}.in(
+        {1, 1'000'000'000}),
+    member<&Checkpoint::mode>("Checkpoint mode."),
+    {"storage", named(Catalogue::storage, storage) | one_of<"node">, "object-store",
+     "Checkpoint storage; node: local disks, lost with the node."},
+};
+
+constexpr Key if_fused{.usual = "true; false with unfused kernels"},
+    if_unfused{.usual = "false; true with unfused kernels"};
+constexpr Key time = may_be_zero.of(quantity("us"));
 constexpr Key train_keys[] = {
     {"model", named(Catalogue::model, model), "needed", "Model."},
     member<&TrainWorkload::global_batch>("Global batch: samples per step.",
@@ -70,10 +184,11 @@ constexpr Key train_keys[] = {
         .with(Zero::refused),
     member<&TrainWorkload::micro_batch>("Micro-batch: samples per data-parallel rank and pass.",
                                         {.value = whole | words(auto_words), .range = {1, 1'000'000'000}}),
-    {"precision", word_among<training_precisions> | mapping(precision), "bf16", "Number format of GEMMs."},
-    {"fp8", mapping(recipe), "", "FP8 recipe.", "precision: fp8"},
-    {"mxfp8", mapping(recipe), "", "MXFP8 recipe.", "precision: mxfp8"},
-    {"nvfp4", mapping(recipe), "", "NVFP4 recipe.", "precision: nvfp4"},
+    {"precision", word_among<training_precisions> | mapping_of<precision_keys, "GEMM format">, "bf16",
+     "Number format of GEMMs."},
+    {"fp8", mapping_of<recipe_keys, "recipe of casting">, "", "FP8 recipe.", "precision: fp8"},
+    {"mxfp8", mapping_of<recipe_keys, "recipe of casting">, "", "MXFP8 recipe.", "precision: mxfp8"},
+    {"nvfp4", mapping_of<recipe_keys, "recipe of casting">, "", "NVFP4 recipe.", "precision: nvfp4"},
     member<&TrainWorkload::optimizer>("Optimizer, which determines the size of optimizer states."),
     member<&TrainWorkload::state_precision, eight_bits>("Number format of optimizer states.",
                                                         {.value = word_among<gradient_precisions>}),
@@ -98,15 +213,14 @@ constexpr Key train_keys[] = {
         {.together = "Networks of layers."}),
     member<&TrainerCode::fused_qkv, to_transformers, one_projection>(
         "Compute QKV in one GEMM, and both halves of a gated feed-forward layer in one.",
-        {.usual = "true; false with unfused kernels", .together = "Transformers."}),
+        if_fused.beside("Transformers.")),
     member<&TrainerCode::native_attention, to_transformers, no_native_kernels>(
         "Use the attention kernel of the GPU generation (FlashAttention-3, cuDNN) instead of FlashAttention-2.",
-        {.usual = "true; false with unfused kernels", .together = "attention: flash"}),
+        if_fused.beside("attention: flash")),
     member<&TrainerCode::cache_cast_weights, everywhere, used_in_fp32>(
-        "Cast fp32 weights in each pass; false: the optimizer writes a 16-bit copy.",
-        {.usual = "false; true with unfused kernels"}),
+        "Cast fp32 weights in each pass; false: the optimizer writes a 16-bit copy.", if_unfused),
     member<&TrainerCode::fused_optimizer, everywhere, servers_update_weights>(
-        "Fused optimizer: one kernel updates many tensors.", {.usual = "true; false with unfused kernels"}),
+        "Fused optimizer: one kernel updates many tensors.", if_fused),
     member<&TrainerCode::fp32_states, to_short_weights, states_decided>(
         "Keep optimizer states in fp32 without fp32 master weights; false: states and gradients have the weights' "
         "format.",
@@ -119,11 +233,10 @@ constexpr Key train_keys[] = {
         "Sharding of a causal sequence over context-parallel ranks.",
         {.usual = "zigzag; contiguous with unfused kernels", .together = "plan.context above 1."}),
     member<&TrainerCode::fp8_all_gather, to_transformers, no_fp8_gathers>(
-        "All-gather operands of fp8 GEMMs in fp8 (tensor parallelism).",
-        {.usual = "true; false with unfused kernels", .together = "plan.sequence_parallel"}),
+        "All-gather operands of fp8 GEMMs in fp8 (tensor parallelism).", if_fused.beside("plan.sequence_parallel")),
     member<&TrainerCode::keep_gathered_inputs, to_transformers, no_gathers>(
         "Keep gathered inputs for the backward pass; false: gather them again.",
-        {.usual = "false; true with unfused kernels", .together = "plan.sequence_parallel"}),
+        if_unfused.beside("plan.sequence_parallel")),
     member<&TrainerCode::shifted_logits, to_transformers, no_shifted_copies>(
         "Copy the logits without the last token for the loss, and return fp32 logits.", {.together = "loss: eager"}),
     member<&TrainerCode::gather_logits, to_transformers, one_tensor_rank>(
@@ -147,105 +260,42 @@ constexpr Key train_keys[] = {
     {"loader", mapping(loader), "no data stall", "Data loading from storage to the GPU."},
     share<&TrainWorkload::compute_spread, "spread", "mean">(
         "0", "Standard deviation of a rank's compute time over steps, relative to the mean."),
-    {"data", mapping(data), "all samples of the model's sequence length", "Distribution of sample lengths.",
-     "Models with a sequence."},
+    {"data", mapping_of<data_keys, "data">, "all samples of the model's sequence length",
+     "Distribution of sample lengths.", "Models with a sequence."},
     {"freeze", one_or_list(one_of<"vision", "projector", "language", "embedding", "blocks", "head">), "nothing",
      "Frozen parts of the model."},
-    {"lora", mapping(lora), "none", "LoRA adapters, trained instead of the weights."},
-    {"quantisation", mapping(quantisation), "none", "QLoRA: frozen weights of blocks in 4 or 8 bits.", "With lora."},
-    {"checkpoint", mapping(checkpoint), "none", "Checkpoint interval and storage."},
+    {"lora", mapping_of<lora_keys, "adapters">, "none", "LoRA adapters, trained instead of the weights."},
+    {"quantisation", mapping_of<quantisation_keys, "quantised weights">, "none",
+     "QLoRA: frozen weights of blocks in 4 or 8 bits.", "With lora."},
+    {"checkpoint", mapping_of<checkpoint_keys, "checkpoint">, "none", "Checkpoint interval and storage."},
     {"recovery", mapping(recovery), "from scenarios/hardware/failures.yaml", "Failure detection and restart times.",
      "With cluster.failures."},
-    member<&TrainWorkload::layer_overhead, everywhere>("Time lost per block of layers and micro-batch.",
-                                                       {.value = quantity("us"), .zero = Zero::allowed}),
+    member<&TrainWorkload::layer_overhead, everywhere>("Time lost per block of layers and micro-batch.", time),
     member<&TrainWorkload::layer_dispatch, everywhere>(
-        "CPU time of the framework per block of layers, micro-batch and pass, besides kernel launches.",
-        {.value = quantity("us"), .zero = Zero::allowed}),
+        "CPU time of the framework per block of layers, micro-batch and pass, besides kernel launches.", time),
     member<&TrainWorkload::module_dispatch, everywhere>(
-        "CPU time of the framework per module with weights, micro-batch and pass: FSDP or ZeRO-3 hooks.",
-        {.value = quantity("us"), .zero = Zero::allowed}),
+        "CPU time of the framework per module with weights, micro-batch and pass: FSDP or ZeRO-3 hooks.", time),
     member<&TrainWorkload::p2p_dispatch_overhead, to_pipelines, one_stage, one_tensor_rank>(
         "CPU time per further tensor-parallel rank and block pass, for pipelines across nodes.",
-        {.value = quantity("us"), .together = "With pipeline and tensor above 1.", .zero = Zero::allowed}),
+        time.beside("With pipeline and tensor above 1.")),
     member<&TrainWorkload::message_overhead, to_pipelines, one_stage>(
         "CPU time per pipeline P2P message besides its transfer: shape exchange.",
-        {.value = quantity("us"), .together = "With pipeline above 1.", .zero = Zero::allowed}),
+        time.beside("With pipeline above 1.")),
     member<&TrainWorkload::kernel_slowdown, everywhere>(
-        "Kernel time relative to tuned libraries (cuBLAS, cuDNN, FlashAttention).", {.zero = Zero::refused}),
+        "Kernel time relative to tuned libraries (cuBLAS, cuDNN, FlashAttention).", above_zero),
     member<&TrainWorkload::memory_stretch, everywhere>(
-        "Time of memory-bound kernels relative to a copy of the same bytes.", {.zero = Zero::refused}),
+        "Time of memory-bound kernels relative to a copy of the same bytes.", above_zero),
     member<&TrainWorkload::logged_memory, everywhere>(
         "Quantity that measured memory states: highest GPU peak, or memory reserved by rank 0's allocator."),
     member<&TrainWorkload::reserved_memory, everywhere>("GPU memory of the framework besides tensors and buffers.",
-                                                        {.value = quantity("GiB"), .zero = Zero::allowed}),
+                                                        may_be_zero.of(quantity("GiB"))),
     member<&TrainWorkload::activation_stretch, everywhere>(
-        "Activation memory of a block relative to what its backward pass reads.", {.zero = Zero::refused}),
+        "Activation memory of a block relative to what its backward pass reads.", above_zero),
     member<&TrainWorkload::fragmentation, to_transformers>(
-        "Unusable free blocks of the caching allocator, relative to temporary tensors.", {.zero = Zero::allowed}),
+        "Unusable free blocks of the caching allocator, relative to temporary tensors.", may_be_zero),
     member<&TrainWorkload::pending_stream_buffers, to_transformers, one_tensor_rank>(
         "Hidden states whose memory waits for collectives (record_stream), as the CPU runs ahead.",
-        {.together = "With tensor above 1.", .zero = Zero::allowed}),
-};
-
-constexpr Key precision_keys[] = {
-    {"preset", word_among<training_precisions>, "the format beside it", "Number format of GEMMs."},
-    {"fp8", mapping(recipe), "", "FP8 recipe."},
-    {"mxfp8", mapping(recipe), "", "MXFP8 recipe."},
-    {"nvfp4", mapping(recipe), "", "NVFP4 recipe."},
-};
-
-constexpr Key recipe_keys[] = {
-    member<&QuantisationRecipe::scaling>("Scaling of fp8 operands (Transformer Engine recipe).", {.together = "fp8"}),
-    member<&QuantisationRecipe::experts_alone>("Linear layers that are cast: all, or experts alone.",
-                                               {.name = "layers", .value = one_of<"all", "experts">}),
-    member<&QuantisationRecipe::first_bf16_layers>("First layers kept in bf16.", {.range = {0, 100'000}}),
-    member<&QuantisationRecipe::last_bf16_layers>("Last layers kept in bf16.", {.range = {0, 100'000}}),
-};
-
-constexpr Value lengths_of_samples = number | mapping(distribution);
-constexpr Key data_keys[] = {
-    {"images", lengths_of_samples, "1", "Images of a sample.", "Vision–language models."},
-    {"text", lengths_of_samples, "needed", "Tokens of text of a sample."},
-    {"batching", word<Batching::Kind> | mapping(batching), "padding", "Batching of samples of different lengths."},
-};
-
-constexpr Key distribution_keys[] = {
-    needed<&LengthDistribution::kind>("Distribution of lengths.", {.name = "distribution"}),
-};
-constexpr Key fixed_keys[] = {
-    parsed_by<put_length<&LengthDistribution::value>>({"value", number, "needed", "The one length."}),
-};
-constexpr Key uniform_keys[] = {
-    parsed_by<put_length<&LengthDistribution::from>>({"from", number, "needed", "The shortest length."}),
-    parsed_by<put_length<&LengthDistribution::to>>({"to", number, "needed", "The longest length."}),
-};
-constexpr Key lognormal_keys[] = {
-    parsed_by<put_length<&LengthDistribution::mean>>({"mean", number, "needed", "The mean length."}),
-    parsed_by<put_spread>({"spread", quantity("%") | number, "needed", "Standard deviation over the mean."}),
-};
-constexpr Key histogram_keys[] = {
-    {"values", list(number), "needed", "Lengths."},
-    {"weights", list(number), "needed", "Relative frequency of each length."},
-};
-constexpr Variant distribution_variants[] = {
-    {"fixed", &fixed}, {"uniform", &uniform}, {"lognormal", &lognormal}, {"histogram", &histogram}};
-
-constexpr Key batching_keys[] = {
-    needed<&Batching::kind>("Batching of samples of different lengths."),
-    member<&Batching::buckets>("Number of length ranges (buckets).",
-                               {.together = "kind: bucketing", .range = {1, 1000}}),
-    member<&Batching::length>("Length of packed sequences.",
-                              {.usual = "the model's sequence", .together = "kind: packing", .range = {1, 10'000'000}}),
-};
-
-constexpr Key lora_keys[] = {
-    Key{"rank", whole, "needed", "Rank of the adapters."}.in({1, 1'000'000}),
-    {"targets", one_or_list(one_of<"attention", "ffn", "qkv">), "qkv", "The matrices that have adapters."},
-};
-
-constexpr Key quantisation_keys[] = {
-    member<&FrozenWeights::weights>("Storage format of frozen weights; each GEMM dequantises them to 16 bits."),
-    member<&FrozenWeights::doubly>("Double quantisation: scales in 8 bits.", {.name = "double"}),
+        may_be_zero.beside("With tensor above 1.")),
 };
 
 constexpr Key collective_keys[] = {
@@ -261,59 +311,11 @@ constexpr Key collective_keys[] = {
     member<&Sync::placement>("Placement of parameter servers.", {.usual = "plan.sync.placement"}),
 };
 
-constexpr Key checkpoint_keys[] = {
-    Key{"every", whole | words(auto_words), "needed", "Checkpoint interval in steps; auto: best goodput."}.in(
-        {1, 1'000'000'000}),
-    member<&Checkpoint::mode>("Checkpoint mode."),
-    {"storage", named(Catalogue::storage, storage) | one_of<"node">, "object-store",
-     "Checkpoint storage; node: local disks, lost with the node."},
-};
-
-constexpr Value a_time = quantity("ms");
-constexpr Key loader_keys[] = {
-    needed<&DataLoader::workers>("Loader workers per training process; 0: in the training process.",
-                                 {.title = "loading processes", .range = {0, 10'000}}),
-    member<&DataLoader::prefetch>("Prefetched batches per worker.", {.range = {1, 10'000}}),
-    member<&DataLoader::cores>("CPU cores shared by the workers of one training process.",
-                               {.usual = "the node's cores, divided", .range = {1, 100'000}}),
-    member<&DataLoader::per_sample>(
-        "CPU time of a worker per sample.",
-        {.value = a_time, .usual = "its parts", .together = "Instead of read to collate.", .zero = Zero::allowed}),
-    member<&DataLoader::per_batch>("Unit of these times: sample or batch.",
-                                   {.name = "per", .value = one_of<"sample", "batch">}),
-    member<&LoaderStages::read>("Time waiting for storage.",
-                                {.value = a_time, .together = "Instead of dataset.", .zero = Zero::allowed}),
-    member<&LoaderStages::decode>("Time to decode.", {.value = a_time, .zero = Zero::allowed}),
-    member<&LoaderStages::preprocess>("Time to preprocess.", {.value = a_time, .zero = Zero::allowed}),
-    member<&LoaderStages::augment>("Time to augment.", {.value = a_time, .zero = Zero::allowed}),
-    member<&LoaderStages::collate>("Time to collate samples into a batch.", {.value = a_time, .zero = Zero::allowed}),
-    {"dataset", mapping(dataset), "", "Dataset read from storage.", "Instead of read."},
-    {"storage", named(Catalogue::storage, storage), "the node's", "Storage of the dataset.", "With dataset."},
-    member<&DataLoader::warm>("Page cache at the start: cold or warm.",
-                              {.name = "epoch", .value = one_of<"cold", "warm">, .together = "With dataset."}),
-    member<&DataLoader::keeps_decoded>("Cache decoded samples in memory.",
-                                       {.name = "keep_decoded", .together = "With dataset and decoded."}),
-    member<&DataLoader::decoded>("Sample size copied to the GPU.", {.value = quantity("KB"), .usual = "as stored"}),
-    member<&DataLoader::decodes_on_device>(
-        "Device that decodes.",
-        {.name = "decode_on", .value = one_of<"cpu", "gpu">, .together = "gpu: with device_decode."}),
-    member<&DataLoader::device_decode>("Decode time on the GPU.",
-                                       {.value = a_time, .together = "decode_on: gpu", .zero = Zero::allowed}),
-    member<&DataLoader::transfer>("Time to copy a batch to the GPU.",
-                                  {.value = a_time, .usual = "from decoded", .zero = Zero::allowed}),
-    member<&DataLoader::pinned>("Copy batches from pinned memory."),
-    member<&DataLoader::non_blocking>("Copy asynchronously, during the previous step.", {.together = "With pinned."}),
-    member<&DataLoader::persistent>("Keep workers across epochs."),
-    share<&DataLoader::spread, "spread", "mean">("0", "Standard deviation of a sample's time over its mean."),
-};
-
-constexpr Key dataset_keys[] = {
-    member<&Dataset::samples>("Number of samples.",
-                              {.value = whole, .usual = "more than fit in memory", .range = {1, 1'000'000'000'000}}),
-    needed<&Dataset::sample>("KB", "Stored sample size."),
-    member<&Dataset::layout>("One file per sample, or archives of many."),
-    member<&Dataset::order>("Read order of samples."),
-    member<&Dataset::mapped>("Read files by mmap (page faults)."),
+constexpr Key workload_keys[] = {
+    {"train", mapping(train), "", "Training step.", "Exactly one key of workload."},
+    {"collective", mapping_of<collective_keys, "collective">, "", "One collective.", "Exactly one key of workload."},
+    {"operator", mapping(operation), "", "One operator, on a GPU, CPU or disk.", "Exactly one key of workload."},
+    {"tasks", list(mapping(task)), "", "Tasks with dependencies.", "Exactly one key of workload."},
 };
 
 constexpr Key loader_alone_keys[] = {
@@ -336,22 +338,7 @@ constexpr Key disk_request_keys[] = {
 
 constinit const Mapping workload = {"workload", workload_keys};
 constinit const Mapping train = {"training", train_keys};
-constinit const Mapping precision = {"GEMM format", precision_keys};
-constinit const Mapping recipe = {"recipe of casting", recipe_keys};
-constinit const Mapping data = {"data", data_keys};
-constinit const Mapping distribution = {"distribution of lengths", distribution_keys, "distribution",
-                                        distribution_variants};
-constinit const Mapping fixed = {"one length", fixed_keys};
-constinit const Mapping uniform = {"uniform lengths", uniform_keys};
-constinit const Mapping lognormal = {"lognormal lengths", lognormal_keys};
-constinit const Mapping histogram = {"histogram of lengths", histogram_keys};
-constinit const Mapping batching = {"batching", batching_keys};
-constinit const Mapping lora = {"adapters", lora_keys};
-constinit const Mapping quantisation = {"quantised weights", quantisation_keys};
-constinit const Mapping collective = {"collective", collective_keys};
-constinit const Mapping checkpoint = {"checkpoint", checkpoint_keys};
 constinit const Mapping loader = {"loader", loader_keys};
-constinit const Mapping dataset = {"data set", dataset_keys};
 constinit const Mapping loader_alone = {"batch of a loader", loader_alone_keys};
 constinit const Mapping disk_requests = {"requests to storage", disk_request_keys};
 

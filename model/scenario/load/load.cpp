@@ -71,7 +71,7 @@ std::vector<Scenario> read_jobs(const Field& field, const YamlNode& cluster_docu
   std::vector<Scenario> jobs;
   NodeList taken(cluster);
   for (const Field& entry : field.list()) {
-    const MappingReader keys = entry.mapping(keys::job);
+    const MappingReader keys = entry.mapping();
     for (const Field& nodes : keys["nodes"].list_or_one()) taken.add(nodes);
     jobs.push_back(read_job(keys, cluster_document));
   }

@@ -12,13 +12,13 @@ namespace {
 /// Beside the families of transformers those of sequential networks, and models made of several.
 enum class Family { gpt, bert, mpt, llama, vit, t5, mlp, cnn, vision_language };
 /// The model's keys with presets and config files put in.
-YamlNode resolve_model(const Field& field) {
+Field resolve_model(const Field& field) {
   const auto hf = field.find("hf");
   if (!hf) return resolve_preset(field, Catalogue::model);
   if (field.find("preset")) hf->fail("both hf and preset", "one of them");
   YamlNode changes = field.node();
   changes.erase("hf");
-  return merged(hugging_face_model(cached_yaml_file(referenced_file(*hf).string())), changes);
+  return field.replaced(merged(hugging_face_model(cached_yaml_file(referenced_file(*hf).string())), changes));
 }
 
 std::optional<PublishedBatch> published_batch(const Field& model) {
@@ -46,7 +46,7 @@ TransformerConfig read_part(const Field& field, bool vision) {
 }
 
 ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& config) {
-  const MappingReader keys = field.chosen(keys::projector, "mlp");
+  const MappingReader keys = field.mapping("mlp");
   const auto kind = keys.value_or("kind", ProjectorConfig::Kind::mlp);
   const bool resampler = kind == ProjectorConfig::Kind::resampler;
   ProjectorConfig projector;
@@ -65,7 +65,7 @@ ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& c
 
 /// The keys of family vision_language: `vision`, `projector` and `language`.
 VisionLanguageConfig read_vision_language(const Field& field) {
-  const MappingReader keys = field.mapping(keys::model, keys::vision_language);
+  const MappingReader keys = field.mapping(keys::model);
   VisionLanguageConfig config;
   config.vision = read_part(keys["vision"], true);
   config.language = read_part(keys["language"], false);
@@ -94,7 +94,7 @@ void read_parameters(const Field& field, NetworkLayer& layer, std::string_view w
     for (const Field& branch : field.list()) layer.bodies.push_back(read_layers(branch));
     if (layer.bodies.empty()) field.fail("no branches", "[ [ … ], [ … ] ]");
   } else {
-    const MappingReader keys = field.mapping(*keys::key_of(keys::layer, word).value.forms().front().mapping);
+    const MappingReader keys = field.mapping(keys::table_of(keys::key_of(keys::layer, word)));
     keys.fill(layer);
     if (layer.kind == residual || layer.kind == repeat) layer.bodies.push_back(read_layers(keys["body"]));
     if (layer.kind == residual) {
@@ -134,7 +134,7 @@ std::vector<NetworkLayer> read_layers(const Field& list) {
 
 /// The keys of families cnn and mlp.
 NetworkConfig read_network_model(const Field& field) {
-  const MappingReader model = field.mapping(keys::model, keys::network_model);
+  const MappingReader model = field.mapping(keys::model);
   NetworkConfig config;
   const std::vector<Field> input = model["input"].list();
   model.fail_if(input.size() != 1 && input.size() != 3, "input", "{} numbers",
@@ -152,11 +152,11 @@ NetworkConfig read_network_model(const Field& field) {
 }  // namespace
 
 std::optional<PublishedBatch> read_published_batch(const Field& written) {
-  return published_batch({resolve_model(written), written.path()});
+  return published_batch(resolve_model(written));
 }
 
 ModelConfig read_model(const Field& written) {
-  const Field field(resolve_model(written), written.path());
+  const Field field = resolve_model(written);
   const auto stated = field.find("family");
   written.fail_if(!stated, "this model has no family",
                   "family: gpt, bert, mpt, llama, vit, t5, mlp, cnn or vision_language; or preset: NAME");

@@ -115,7 +115,7 @@ void read_layer_kinds(const MappingReader& model, TransformerConfig& config) {
 
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
   const bool vit = family == TransformerFamily::vit;
-  const MappingReader model = field.chosen(keys::model);
+  const MappingReader model = field.mapping(keys::model);
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;

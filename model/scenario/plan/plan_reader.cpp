@@ -20,7 +20,7 @@ bool adds_up_locally(const Sync& sync) { return sync.algorithm == SyncAlgorithm:
 void set_bucket(Plan& plan) {
   Sync& sync = plan.sync;
   if (plan.zero == 3 || sync.bucket_rule.empty()) return;
-  const MappingReader rule = bucket_rules().at(sync.bucket_rule).mapping(keys::bucket_rule);
+  const MappingReader rule = bucket_rules().at(sync.bucket_rule).mapping();
   const double ranks = static_cast<double>(plan.data) * plan.context;
   const double elements = std::max(rule.value_or("elements", 0.0), rule.value_or("elements_per_rank", 0.0) * ranks);
   const Bytes size = std::max(rule.value_or("size", Bytes(0.0)), bytes_per_element(sync.gradient_precision) * elements);
@@ -163,7 +163,7 @@ std::vector<int> read_placement(const std::optional<Field>& field, const Cluster
 void check_training_plan(const MappingReader& keys, const TrainWorkload& train, const Plan& plan) {
   keys.fail_if(plan.tensor_overlap && !plan.sequence_parallel, "tensor_overlap",
                "all-reduces, which cannot overlap GEMMs in chunks", "sequence_parallel: true, or leave the key out");
-  if (const auto zero = keys.find("zero"); zero && zero->is_mapping()) check_zero(zero->mapping(keys::zero), plan);
+  if (const auto zero = keys.find("zero"); zero && zero->is_mapping()) check_zero(zero->mapping(), plan);
   keys.fail_if(plan.zero != 3 && keys.has("reshard_after_forward"), "reshard_after_forward",
                "zero: {} does not shard weights", "zero: 3, or leave the key out", plan.zero);
   const std::vector<Field> offload = keys.list("offload");

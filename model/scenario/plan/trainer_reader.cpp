@@ -76,15 +76,13 @@ using When = std::vector<std::pair<const Condition*, std::vector<std::string_vie
 When read_when(const std::optional<Field>& field) {
   When when;
   if (!field) return when;
-  const MappingReader keys = field->mapping(keys::condition);
+  const MappingReader keys = field->mapping();
   for (const Condition& condition : conditions) {
     const auto stated = keys.find(condition.key);
     if (!stated) continue;
-    const keys::Key& row = keys::key_of(keys::condition, condition.key);
-    const bool several = row.value.all[0].shape == keys::Form::Shape::one_or_list;
     auto& [own, words] = when.emplace_back(&condition, std::vector<std::string_view>());
-    for (const Field& one : several ? stated->list_or_one() : std::vector{*stated}) {
-      one.parse([&](const std::string& text) { keys::require_form(text, row); });
+    for (const Field& one : stated->values()) {
+      one.require_form();
       words.push_back(one.text());
     }
   }
@@ -148,7 +146,7 @@ TrainerFile trainer_file(const Field& named) {
       const auto stated = settings.find(key.name);
       if (!stated) continue;
       for (const Field& one : stated->is_mapping() ? std::vector{*stated} : stated->list()) {
-        const MappingReader keys = one.mapping(keys::framework_setting);
+        const MappingReader keys = one.mapping();
         const Constant provenance = setting_provenance(fmt::format("{}.{}", file.stem, key.name), keys);
         const auto& written = key.row->member.written;
         file.settings.push_back({&key, read_when(keys.find("when")), Field(keys["value"].node(), key.name), provenance,
@@ -165,7 +163,7 @@ TrainerFile own_file_of_trainer(const char* name) { return trainer_file({yaml_sc
 /// Throws if the framework refuses to run the training, with its reason.
 void check_refusals(const MappingReader& file, const Training& training) {
   for (const Field& one : file.list("refuses")) {
-    const MappingReader refusal = one.mapping(keys::refusal);
+    const MappingReader refusal = one.mapping();
     const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
                       source = refusal["source"].text();
     const When when = read_when(refusal.find("when"));
@@ -273,7 +271,7 @@ std::vector<Constant> add_learned_cluster(YamlNode& document) {
     const auto figure = figures.find(row.name);
     const std::string key = join_path("cluster", row.name);
     if (!figure || document.at(key) != nullptr) continue;
-    const MappingReader setting = figure->mapping(keys::framework_setting);
+    const MappingReader setting = figure->mapping();
     apply_override(document, {key, setting["value"].text(), setting["value"].where()});
     added.push_back(setting_provenance(key, setting));
   }
@@ -281,15 +279,13 @@ std::vector<Constant> add_learned_cluster(YamlNode& document) {
 }
 
 void adopt_learned_constants(const YamlNode& document, Calibration& calibration) {
-  if (const auto constants = part_of_trainer(document, "constants")) {
-    adopt_constants(*constants, keys::constant, calibration);
-  }
+  if (const auto constants = part_of_trainer(document, "constants")) adopt_constants(*constants, calibration);
 }
 
 std::optional<LearnedRange> learned_range(const YamlNode& document) {
   const auto learned = part_of_trainer(document, "learned");
   if (!learned) return std::nullopt;
-  const MappingReader keys = learned->mapping(keys::learned);
+  const MappingReader keys = learned->mapping();
   const std::vector<Field> nodes = keys["nodes"].list();
   if (nodes.size() != 2) keys.fail("nodes", "no two numbers", "[ the least, the most ]");
   const auto memory = keys.find("memory_shortfall");
@@ -299,7 +295,7 @@ std::optional<LearnedRange> learned_range(const YamlNode& document) {
 
 std::vector<int> learned_groups(const YamlNode& document) {
   const auto learned = part_of_trainer(document, "learned");
-  const auto groups = learned ? learned->mapping(keys::learned).find("groups") : std::nullopt;
+  const auto groups = learned ? learned->mapping().find("groups") : std::nullopt;
   std::vector<int> sizes;
   if (!groups) return sizes;
   for (const Field& size : groups->list()) sizes.push_back(size.as<int>());

@@ -92,7 +92,7 @@ DataLoader read_loader(const Field& field, const Storage& usual) {
   const MappingReader keys = field.mapping(keys::loader);
   auto loader = keys.filled<DataLoader>();
   keys.fill(loader.stages);
-  if (const auto dataset = keys.find("dataset")) dataset->mapping(keys::dataset).fill(loader.dataset.emplace());
+  if (const auto dataset = keys.find("dataset")) dataset->mapping().fill(loader.dataset.emplace());
   if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
   check_loader(loader, keys, usual);
   return loader;
@@ -124,7 +124,7 @@ StorageWorkload read_storage_workload(const Field& field, bool write, const Stor
 }
 
 Checkpoint read_checkpoint(const Field& field, const Storage& of_node) {
-  const MappingReader keys = field.mapping(keys::checkpoint);
+  const MappingReader keys = field.mapping();
   Checkpoint checkpoint;
   const Field every = keys["every"];
   checkpoint.best_interval = every.is_scalar() && every.text() == "auto";

@@ -160,7 +160,7 @@ class TasksReader {
   }
 
   void read_task(const Field& field, int loop) {
-    const MappingReader keys = field.mapping(keys::task);
+    const MappingReader keys = field.mapping({"task", keys::task.keys});  // without those of a loop
     ScenarioTask task;
     task.where = field.where();
     task.loop = loop;

@@ -17,7 +17,7 @@ std::int64_t layers_of(const ModelConfig& model) {
 
 /// `{ scaling: block, first_bf16_layers: 1, last_bf16_layers: 1 }`
 void read_recipe(const Field& field, TrainWorkload& workload) {
-  const MappingReader keys = field.mapping(keys::recipe);
+  const MappingReader keys = field.mapping();
   keys.fail_if(keys.has("scaling") && workload.precision != Precision::fp8, "scaling",
                "{} scales blocks and nothing else", "leave the key out, or fp8", name(workload.precision));
   QuantisationRecipe& recipe = workload.recipe;
@@ -60,7 +60,7 @@ LengthDistribution read_distribution(const Field& field) {
   }
   const Field kind = field.at("distribution", "fixed, uniform, lognormal or histogram; or a plain number");
   static_cast<void>(kind.as<LengthDistribution::Kind>());
-  const MappingReader keys = field.chosen(keys::distribution);
+  const MappingReader keys = field.mapping();
   keys.fill(lengths);
   if (lengths.kind == LengthDistribution::Kind::histogram) read_histogram(keys, lengths);
   keys.fail_if(lengths.kind == LengthDistribution::Kind::uniform && lengths.to < lengths.from, "to", "from {} to {}",
@@ -70,7 +70,7 @@ LengthDistribution read_distribution(const Field& field) {
 
 Batching read_batching(const Field& field, std::int64_t sequence) {
   if (!field.is_mapping()) return {.kind = field.as<Batching::Kind>()};
-  const MappingReader keys = field.mapping(keys::batching);
+  const MappingReader keys = field.mapping();
   auto batching = keys.filled<Batching>();
   keys.fail_if(batching.length > 0 && batching.length < sequence, "length",
                "packed sequences of {0} cannot hold a sample of {1}",
@@ -101,7 +101,7 @@ void read_training_precision(const MappingReader& train, TrainWorkload& workload
   };
   if (stated && stated->is_mapping()) {
     // `preset` is what overrides make of a word when they state a key below it.
-    const MappingReader formats = stated->mapping(keys::precision);
+    const MappingReader formats = stated->mapping();
     word = formats.find("preset");
     add_recipes(formats);
   }
@@ -121,7 +121,7 @@ void check_training_precision(const MappingReader& train, const TrainWorkload& w
   check_precision(workload.precision, workload.model, gpu, stated ? *stated : train.field());
   if (workload.precision != Precision::fp8 || workload.recipe.scaling != Fp8Scaling::block) return;
   if (gpu.has_tensor_cores(Precision::fp8)) return;
-  const Field recipe = stated && stated->is_mapping() ? stated->mapping(keys::precision)["fp8"] : train["fp8"];
+  const Field recipe = stated && stated->is_mapping() ? stated->mapping()["fp8"] : train["fp8"];
   recipe.find("scaling").value_or(recipe).fail(no_units(gpu, Precision::fp8), "bf16, or a GPU that has some (Hopper)");
 }
 
@@ -147,7 +147,7 @@ DataShape read_data(const Field& field, const ModelConfig& model) {
   field.fail_if(language->decoder_layers > 0, "samples of {} have two sequences of one length each",
                 "leave the key out", model.name);
   const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
-  const MappingReader keys = field.mapping(keys::data);
+  const MappingReader keys = field.mapping();
   DataShape data;
   data.text = read_distribution(keys["text"]);
   if (const auto batching = keys.find("batching")) data.batching = read_batching(*batching, language->sequence);
@@ -194,7 +194,7 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
   const TransformerConfig* language = language_of(model);
   field.fail_if(language == nullptr, "adapters are defined for language models, not for {}", "leave the key out",
                 model.name);
-  const MappingReader keys = field.mapping(keys::lora);
+  const MappingReader keys = field.mapping();
   // NeMo's recipes for speed adapt QKV alone (nemo/collections/llm/recipes/llama3_8b.py,
   // finetune_performance_optimizations: target_modules = ['linear_qkv']).
   const bool stated = keys.has("targets");

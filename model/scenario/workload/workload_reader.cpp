@@ -79,7 +79,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);
   if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
   if (const auto quantisation = train.find("quantisation")) {
-    quantisation->mapping(keys::quantisation).fill(workload.parts.quantised);
+    quantisation->mapping().fill(workload.parts.quantised);
     quantisation->fail_if(workload.parts.quantised.any() && !workload.parts.lora, "quantised weights cannot be trained",
                           "also lora: { rank: 16 }, or weights: none");
   }
@@ -99,7 +99,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
 }
 
 void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader keys = field.mapping(keys::collective);
+  const MappingReader keys = field.mapping();
   CollectiveWorkload workload;
   workload.operation = keys["operation"].as<CollectiveOperation>();
   workload.size = keys["size"].as<Bytes>();
