@@ -27,17 +27,17 @@ std::string description_of(const YamlNode& document) {
   return std::string(trim(text));
 }
 
-/// A file of the catalogue's folder; nothing where there is none.
-const YamlNode* own_table(const char* name) {
+/// A file of the catalogue's folder; an empty one where there is none.
+const YamlNode& own_table(const char* name) {
+  static const YamlNode nothing;
   const std::string file = (data_directory() / name).string();
-  return look_at(file).is_there() ? &cached_yaml_file(file) : nullptr;
+  return look_at(file).is_there() ? cached_yaml_file(file) : nothing;
 }
 
 /// "R7" and "loading", as scenarios/topics.yaml has them.
 std::vector<std::pair<std::string, std::string>> read_topics() {
   std::vector<std::pair<std::string, std::string>> topics;
-  const YamlNode* const table = own_table("topics.yaml");
-  for (const YamlEntry& entry : table != nullptr ? table->entries : std::vector<YamlEntry>()) {
+  for (const YamlEntry& entry : own_table("topics.yaml").entries) {
     topics.emplace_back(entry.key, scalar_or_empty(entry.value, "topic"));
   }
   return topics;
@@ -52,33 +52,17 @@ std::string named_by_topic(const std::string& name) {
   return name;
 }
 
-/// Short names of a section, each with what it stands for (scenarios/aliases.yaml); nothing where it has none.
-const YamlNode* short_names(Catalogue section) {
-  const YamlNode* const aliases = own_table("aliases.yaml");
-  return aliases == nullptr ? nullptr : aliases->at(row_of(section).word);
+/// Short names of a section, each with what it stands for (scenarios/aliases.yaml).
+const YamlNode& short_names(Catalogue section) {
+  static const YamlNode nothing;
+  const YamlNode* const names = own_table("aliases.yaml").at(row_of(section).word);
+  return names == nullptr ? nothing : *names;
 }
 
 /// Full name of a short name; other names unchanged.
 std::string named_by_alias(Catalogue section, const std::string& name) {
-  const YamlNode* names = short_names(section);
-  const std::string whole = names == nullptr ? "" : scalar_or_empty(*names, to_lower(name));
+  const std::string whole = scalar_or_empty(short_names(section), to_lower(name));
   return whole.empty() ? name : whole;
-}
-
-std::vector<CatalogueEntry> list(Catalogue section) {
-  std::vector<CatalogueEntry> entries;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(data_directory() / row_of(section).folder, missing)) {
-    const fs::path& file = entry.path();
-    if (file.extension() != ".yaml") continue;
-    const YamlNode& document = cached_yaml_file(file.string());
-    // links.yaml, cards.yaml, storage.yaml and the like lie beside the nodes.
-    const std::string kind = scalar_or_empty(document, section == Catalogue::model ? "family" : "kind");
-    if (section == Catalogue::node && kind != "node") continue;
-    entries.push_back({file.stem().string(), file, kind, description_of(document)});
-  }
-  std::ranges::sort(entries, {}, &CatalogueEntry::file);
-  return entries;
 }
 
 /// A name without case, hyphens and blanks: llama370b of Llama-3-70B.
@@ -140,19 +124,29 @@ fs::path data_directory() {
   return found;
 }
 
-std::vector<CatalogueEntry> list_scenarios() { return list(Catalogue::run); }
-
-std::vector<CatalogueEntry> list_hardware() {
-  std::vector<CatalogueEntry> entries = list(Catalogue::node);
-  for (const Catalogue section : {Catalogue::gpu, Catalogue::fabric}) {
-    for (CatalogueEntry& entry : list(section)) entries.push_back(std::move(entry));
+std::vector<CatalogueEntry> list_catalogue(Catalogue section) {
+  std::vector<CatalogueEntry> entries;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(data_directory() / row_of(section).folder, missing)) {
+    const fs::path& file = entry.path();
+    if (file.extension() != ".yaml") continue;
+    const YamlNode& document = cached_yaml_file(file.string());
+    // links.yaml, cards.yaml, storage.yaml and the like lie beside the nodes.
+    const std::string kind = scalar_or_empty(document, section == Catalogue::model ? "family" : "kind");
+    if (section == Catalogue::node && kind != "node") continue;
+    entries.push_back({file.stem().string(), file, kind, description_of(document)});
   }
+  std::ranges::sort(entries, {}, &CatalogueEntry::file);
   return entries;
 }
 
-std::vector<CatalogueEntry> list_processors() { return list(Catalogue::processor); }
-std::vector<CatalogueEntry> list_models() { return list(Catalogue::model); }
-std::vector<CatalogueEntry> list_trainers() { return list(Catalogue::trainer); }
+std::vector<CatalogueEntry> list_hardware() {
+  std::vector<CatalogueEntry> entries = list_catalogue(Catalogue::node);
+  for (const Catalogue section : {Catalogue::gpu, Catalogue::fabric}) {
+    for (CatalogueEntry& entry : list_catalogue(section)) entries.push_back(std::move(entry));
+  }
+  return entries;
+}
 
 std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries, std::string_view kind) {
   std::vector<std::string> names;
@@ -196,12 +190,10 @@ fs::path catalogue_file(Catalogue section, const Field& name) {
   }
   file.replace_filename(named_by_alias(section, name.text()) + ".yaml");
   if (look_at(file.string()).is_regular()) return file;
-  const std::vector<std::string> known = catalogue_names(list(section));
+  const std::vector<std::string> known = catalogue_names(list_catalogue(section));
   if (const auto same = only_spelling(name.text(), known)) return file.replace_filename(*same + ".yaml");
   std::vector<std::string> shorter;
-  const YamlNode* names = short_names(section);
-  for (const YamlEntry& entry : names != nullptr ? names->entries : std::vector<YamlEntry>())
-    shorter.push_back(entry.key);
+  for (const YamlEntry& entry : short_names(section).entries) shorter.push_back(entry.key);
   const std::vector<std::string> near = near_names(name.text(), known, shorter);
   const auto& [noun, word, place, listing] = row_of(section);
   std::string remedy = fmt::format("did you mean {}?", or_list(near));

@@ -21,18 +21,17 @@ struct CatalogueEntry {
   std::string kind;  ///< "node", "gpu", "network", "transformer", …; of runs the topic's number ("R7"), or "run"
   std::string description;  ///< one line, may be empty
 };
-/// Files of scenarios/runs; names are the file names without ".yaml". Sorted, as are the others.
-std::vector<CatalogueEntry> list_scenarios();
+using keys::Catalogue;
+
+/// Files of a section, sorted; names are the file names without ".yaml".
+std::vector<CatalogueEntry> list_catalogue(Catalogue section);
+inline std::vector<CatalogueEntry> list_scenarios() { return list_catalogue(Catalogue::run); }
+inline std::vector<CatalogueEntry> list_models() { return list_catalogue(Catalogue::model); }
+inline std::vector<CatalogueEntry> list_trainers() { return list_catalogue(Catalogue::trainer); }
 /// Nodes, then GPUs, then fabrics.
 std::vector<CatalogueEntry> list_hardware();
-/// Microarchitectures: memory hierarchies of processors.
-std::vector<CatalogueEntry> list_processors();
-std::vector<CatalogueEntry> list_models();
-std::vector<CatalogueEntry> list_trainers();
 /// Their names; of one kind ("node") where it is given.
 std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries, std::string_view kind = {});
-
-using keys::Catalogue;
 
 /// The file that a name or path stands for: NAME.yaml in the section's folder, or a path (a text with "/" or ending in
 /// ".yaml" or ".json"), relative to the file that mentions it or else to the working directory. Runs are found by their

@@ -22,22 +22,11 @@ struct KeysOptions {
 };
 
 std::vector<std::string> names_in_catalogue(keys::Catalogue catalogue) {
-  switch (catalogue) {
-    case keys::Catalogue::node:
-      return catalogue_names(list_hardware(), "node");
-    case keys::Catalogue::gpu:
-      return catalogue_names(list_hardware(), "gpu");
-    case keys::Catalogue::model:
-      return catalogue_names(list_models());
-    case keys::Catalogue::trainer:
-      return catalogue_names(list_trainers());
-    case keys::Catalogue::processor:
-      return catalogue_names(list_processors());
-    case keys::Catalogue::bucket_rule:
-      return bucket_rule_names();
-    default:
-      return {};
-  }
+  using enum keys::Catalogue;
+  if (catalogue == bucket_rule) return bucket_rule_names();
+  const bool listed =
+      catalogue == node || catalogue == gpu || catalogue == model || catalogue == trainer || catalogue == processor;
+  return listed ? catalogue_names(list_catalogue(catalogue)) : std::vector<std::string>();
 }
 
 std::string schema_of(const std::string& word) {

@@ -125,7 +125,7 @@ class SchemaWriter {
         if (!named.insert(word).second) continue;
         Json choices = Json::array({of_mapping(form, word)});
         if (properties.contains(word)) choices.push_back(properties[word]);
-        if (variant.keys == &keys::pause) choices.push_back({{"type", "string"}});
+        if (word == "sleep") choices.push_back({{"type", "string"}});
         properties[word] = any_of(std::move(choices));
       }
     }

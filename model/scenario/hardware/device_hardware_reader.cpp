@@ -187,7 +187,7 @@ void read_kind(const MappingReader& keys, Storage& storage, FigureLog& log, cons
 
 std::vector<KnownProcessors> known_processors() {
   std::vector<KnownProcessors> result;
-  for (const CatalogueEntry& entry : list_processors()) {
+  for (const CatalogueEntry& entry : list_catalogue(Catalogue::processor)) {
     const MappingReader keys = Field(cached_yaml_file(entry.file.string()), "").mapping(keys::hierarchy);
     const Field bandwidth = keys["memory"].mapping()["socket_bandwidth"];
     result.push_back({entry.name, {}, bandwidth.as<BytesPerSecond>(), keys.value_or<std::string>("slot", "")});

@@ -192,6 +192,11 @@ const Mapping& table_of(const Key& key) {
   throw InternalError(fmt::format("the value of {} is no mapping", key.name));
 }
 
+const Mapping& variant_of(const Mapping& mapping, std::string_view word) {
+  const auto has = [&](const Variant& variant) { return has_word(variant.words, word); };
+  return *std::ranges::find_if(mapping.variants, has)->keys;
+}
+
 const Key& key_of(const Mapping& mapping, std::string_view name) {
   const auto found = std::ranges::find(mapping.keys, name, &Key::name);
   if (found == mapping.keys.end()) throw InternalError(fmt::format("{} has no key {}", mapping.name, name));

@@ -24,10 +24,7 @@ extern const Mapping workload, train, loader, loader_alone, disk_requests;
 // model_keys.cpp
 extern const Mapping model, transformer, language, encoder_decoder, layer;
 // operator_keys.cpp
-extern const Mapping operation, placed, alone, operand, matmul, cpu_matmul, convolution, attention, lengths,
-    elementwise, copy, rows, batch_norm, pooling, embedding, optimizer, gradient_clipping, memory_access, memory_walk,
-    gpu_chase;
-extern const Mapping task, loop, run, copy_task, sized, pause, item, print, call;
+extern const Mapping operation, placed, alone, operand, cpu_matmul, lengths, memory_walk, gpu_chase, task, loop, run;
 // reliability_keys.cpp
 extern const Mapping failures, recovery, price, energy, energy_file, failures_file, prices_file;
 // calibration_keys.cpp
@@ -43,6 +40,9 @@ bool has_no_servers(std::string_view word);
 
 /// The table of a key whose value may be a mapping, or a list or names of such.
 const Mapping& table_of(const Key& key);
+
+/// The first table with further keys where the deciding key has this word.
+const Mapping& variant_of(const Mapping& mapping, std::string_view word);
 
 /// The key of that name; a table that lacks it is an InternalError.
 const Key& key_of(const Mapping& mapping, std::string_view name);

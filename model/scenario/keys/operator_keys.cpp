@@ -13,51 +13,6 @@ namespace foretrain::keys {
 
 namespace {
 
-constexpr std::string_view device_operator_words[] = {
-    "matmul",    "convolution",   "attention",  "elementwise",       "reduction",
-    "copy",      "batch_norm",    "layer_norm", "softmax",           "pooling",
-    "embedding", "cross_entropy", "optimizer",  "gradient_clipping", "memory_access"};
-constexpr Variant device_operators[] = {{"matmul", &matmul},
-                                        {"convolution", &convolution},
-                                        {"attention", &attention},
-                                        {"elementwise reduction", &elementwise},
-                                        {"batch_norm", &batch_norm},
-                                        {"layer_norm softmax cross_entropy", &rows},
-                                        {"pooling", &pooling},
-                                        {"embedding", &embedding},
-                                        {"optimizer", &optimizer},
-                                        {"gradient_clipping", &gradient_clipping},
-                                        {"memory_access", &memory_access}};
-
-/// One table behind another.
-template <typename Row, std::size_t first_size, std::size_t second_size>
-constexpr std::array<Row, first_size + second_size> joined(const Row (&first)[first_size],
-                                                           const Row (&second)[second_size]) {
-  std::array<Row, first_size + second_size> all{};
-  std::ranges::copy(second, std::ranges::copy(first, all.begin()).out);
-  return all;
-}
-
-constexpr std::string_view host_operator_words[] = {"memory_walk", "disk_read", "disk_write", "data_loader"};
-constexpr auto operation_words = joined(device_operator_words, host_operator_words);
-constexpr Key operation_keys[] = {
-    {"kind", words(operation_words), "needed", "Kind of operator."},
-};
-constexpr std::string_view on_devices =
-    "matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
-    "cross_entropy optimizer gradient_clipping memory_access memory_walk";
-constexpr Variant further_operations[] = {{"matmul", &cpu_matmul},
-                                          {"matmul", &operand},
-                                          {"copy", &copy},
-                                          {"memory_walk", &memory_walk},
-                                          {"memory_walk", &gpu_chase},
-                                          {"disk_read disk_write", &disk_requests},
-                                          {"data_loader", &loader_alone},
-                                          {"data_loader", &loader},
-                                          {on_devices, &placed},
-                                          {on_devices.substr(0, on_devices.rfind(' ')), &alone}};
-constexpr auto operation_variants = joined(device_operators, further_operations);
-
 constexpr Key placed_keys[] = {
     {"on", one_of<"gpu", "cpu">, "gpu; cpu for what only processors have", "Device: gpu or cpu."},
     {"repeat", whole, "1", "Repetitions."},
@@ -273,18 +228,6 @@ constexpr Key loop_keys[] = {
     {"tasks", list(mapping(task)), "needed with loop", "The tasks."},
 };
 
-constexpr std::string_view work_of_tasks[] = {"page_lock", "sleep", "forward", "forward_backward", "item", "print"};
-constexpr auto work_words = joined(device_operator_words, work_of_tasks);
-constexpr Key run_keys[] = {
-    {"kind", words(work_words), "needed", "The work: an operator, a copy between memories, a call of a model, ….",
-     "Or the work's name as a key: { matmul: { … } }."},
-    {"repeat", whole, "1", "Repetitions."},
-};
-constexpr Variant further_work[] = {{"copy", &copy_task}, {"page_lock", &sized},
-                                    {"sleep", &pause},    {"forward forward_backward", &call},
-                                    {"item", &item},      {"print", &print}};
-constexpr auto run_variants = joined(device_operators, further_work);
-
 constexpr Key copy_task_keys[] = {
     needed<&CopyWork::from>("gpu0, cpu, cpu0 or disk."),
     needed<&CopyWork::to>("Another of them."),
@@ -314,36 +257,79 @@ constexpr Key call_keys[] = {
      "How kernels are launched: one by one, compiled, or as CUDA graphs."},
 };
 
+constexpr std::string_view device_operator_words[] = {
+    "matmul",    "convolution",   "attention",  "elementwise",       "reduction",
+    "copy",      "batch_norm",    "layer_norm", "softmax",           "pooling",
+    "embedding", "cross_entropy", "optimizer",  "gradient_clipping", "memory_access"};
+constexpr Variant device_operators[] = {
+    {"matmul", &mapping_with<matmul_keys, "GEMM">},
+    {"convolution", &mapping_with<convolution_keys, "convolution">},
+    {"attention", &mapping_with<attention_keys, "attention">},
+    {"elementwise reduction", &mapping_with<elementwise_keys, "elementwise operator or reduction">},
+    {"batch_norm", &mapping_with<batch_norm_keys, "batch norm">},
+    {"layer_norm softmax cross_entropy", &mapping_with<rows_keys, "operator on rows">},
+    {"pooling", &mapping_with<pooling_keys, "pooling">},
+    {"embedding", &mapping_with<embedding_keys, "embedding">},
+    {"optimizer", &mapping_with<optimizer_keys, "optimizer">},
+    {"gradient_clipping", &mapping_with<gradient_clipping_keys, "gradient clipping">},
+    {"memory_access", &mapping_with<memory_access_keys, "reads on a GPU">}};
+
+/// One table behind another.
+template <typename Row, std::size_t first_size, std::size_t second_size>
+constexpr std::array<Row, first_size + second_size> joined(const Row (&first)[first_size],
+                                                           const Row (&second)[second_size]) {
+  std::array<Row, first_size + second_size> all{};
+  std::ranges::copy(second, std::ranges::copy(first, all.begin()).out);
+  return all;
+}
+
+constexpr std::string_view host_operator_words[] = {"memory_walk", "disk_read", "disk_write", "data_loader"};
+constexpr auto operation_words = joined(device_operator_words, host_operator_words);
+constexpr Key operation_keys[] = {
+    {"kind", words(operation_words), "needed", "Kind of operator."},
+};
+constexpr std::string_view on_devices =
+    "matmul convolution attention elementwise reduction copy batch_norm layer_norm softmax pooling embedding "
+    "cross_entropy optimizer gradient_clipping memory_access memory_walk";
+constexpr Variant further_operations[] = {{"matmul", &cpu_matmul},
+                                          {"matmul", &operand},
+                                          {"copy", &mapping_with<copy_keys, "copy within a GPU">},
+                                          {"memory_walk", &memory_walk},
+                                          {"memory_walk", &gpu_chase},
+                                          {"disk_read disk_write", &disk_requests},
+                                          {"data_loader", &loader_alone},
+                                          {"data_loader", &loader},
+                                          {on_devices, &placed},
+                                          {on_devices.substr(0, on_devices.rfind(' ')), &alone}};
+constexpr auto operation_variants = joined(device_operators, further_operations);
+
+constexpr std::string_view work_of_tasks[] = {"page_lock", "sleep", "forward", "forward_backward", "item", "print"};
+constexpr auto work_words = joined(device_operator_words, work_of_tasks);
+constexpr Key run_keys[] = {
+    {"kind", words(work_words), "needed", "The work: an operator, a copy between memories, a call of a model, ….",
+     "Or the work's name as a key: { matmul: { … } }."},
+    {"repeat", whole, "1", "Repetitions."},
+};
+constexpr Variant further_work[] = {{"copy", &mapping_with<copy_task_keys, "copy between memories">},
+                                    {"page_lock", &mapping_with<sized_keys, "allocation">},
+                                    {"sleep", &mapping_with<pause_keys, "pause">},
+                                    {"forward forward_backward", &mapping_with<call_keys, "call of a model">},
+                                    {"item", &mapping_with<item_keys, "fetched number">},
+                                    {"print", &mapping_with<print_keys, "fetched result">}};
+constexpr auto run_variants = joined(device_operators, further_work);
+
 }  // namespace
 
 constinit const Mapping operation = {"operator", operation_keys, "kind", operation_variants};
 constinit const Mapping placed = {"operator on a device", placed_keys};
 constinit const Mapping alone = {"operator by itself", alone_keys};
 constinit const Mapping operand = {"operand of a GEMM", operand_keys};
-constinit const Mapping matmul = {"GEMM", matmul_keys};
 constinit const Mapping cpu_matmul = {"GEMM on a CPU", cpu_matmul_keys};
-constinit const Mapping convolution = {"convolution", convolution_keys};
-constinit const Mapping attention = {"attention", attention_keys};
 constinit const Mapping lengths = {"lengths of packed sequences", lengths_keys};
-constinit const Mapping elementwise = {"elementwise operator or reduction", elementwise_keys};
-constinit const Mapping copy = {"copy within a GPU", copy_keys};
-constinit const Mapping rows = {"operator on rows", rows_keys};
-constinit const Mapping batch_norm = {"batch norm", batch_norm_keys};
-constinit const Mapping pooling = {"pooling", pooling_keys};
-constinit const Mapping embedding = {"embedding", embedding_keys};
-constinit const Mapping optimizer = {"optimizer", optimizer_keys};
-constinit const Mapping gradient_clipping = {"gradient clipping", gradient_clipping_keys};
-constinit const Mapping memory_access = {"reads on a GPU", memory_access_keys};
 constinit const Mapping memory_walk = {"walk over memory", memory_walk_keys};
 constinit const Mapping gpu_chase = {"pointer chase on a GPU", gpu_chase_keys};
 constinit const Mapping task = {"task", task_keys, "loop", task_variants};
 constinit const Mapping loop = {"loop over tasks", loop_keys};
 constinit const Mapping run = {"work of a task", run_keys, "kind", run_variants};
-constinit const Mapping copy_task = {"copy between memories", copy_task_keys};
-constinit const Mapping sized = {"allocation", sized_keys};
-constinit const Mapping pause = {"pause", pause_keys};
-constinit const Mapping item = {"fetched number", item_keys};
-constinit const Mapping print = {"fetched result", print_keys};
-constinit const Mapping call = {"call of a model", call_keys};
 
 }  // namespace foretrain::keys

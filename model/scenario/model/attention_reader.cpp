@@ -50,8 +50,7 @@ std::vector<std::int64_t> read_quantiles(const Field& field) {
 
 }  // namespace
 
-Operator read_attention(const Field& field) {
-  const MappingReader keys = field.mapping(keys::attention);
+Operator read_attention(const MappingReader& keys) {
   auto work = keys.filled<Attention>();
   if (!keys.has("kv_heads")) work.kv_heads = work.heads;
   if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");

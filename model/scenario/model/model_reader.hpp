@@ -38,7 +38,7 @@ std::pair<std::int64_t, std::int64_t> read_pair(const Field& field);
 YamlNode hugging_face_model(const YamlNode& config);
 
 /// `kind: attention` of an operator.
-Operator read_attention(const Field& field);
+Operator read_attention(const MappingReader& keys);
 /// Lengths of sequences that are packed into one: a list, or quantiles of a distribution.
 std::vector<std::int64_t> read_sequence_lengths(const Field& field);
 /// Complains at the key `attention` of an operator when its kind, asked for by name, does not run

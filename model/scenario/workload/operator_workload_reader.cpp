@@ -13,14 +13,12 @@ namespace {
 Precision read_precision(const MappingReader& keys) { return keys.value_or("precision", Precision::fp32); }
 
 /// C[m,n] = A[m,k] · B[k,n], row by row; see Matmul.
-Operator read_matmul(const Field& field) {
-  const MappingReader keys = field.mapping(keys::matmul);
+Operator read_matmul(const MappingReader& keys) {
   auto work = keys.filled<Matmul>();
   return {fmt::format("matmul {}x{}x{}", work.m, work.n, work.k), work, read_precision(keys), 1};
 }
 
-Operator read_convolution(const Field& field) {
-  const MappingReader keys = field.mapping(keys::convolution);
+Operator read_convolution(const MappingReader& keys) {
   auto work = keys.filled<Convolution>();
   std::tie(work.r, work.s) = read_pair(keys["kernel"]);
   std::pair<std::int64_t, std::int64_t> pad{0, 0};
@@ -37,10 +35,10 @@ Operator read_convolution(const Field& field) {
       work, read_precision(keys), 1};
 }
 
-/// Makes an operator of a shape that the rows of a table fill.
-template <typename Shape, const keys::Mapping& table, Operator (*make)(const Shape&)>
-Operator read_shape(const Field& field) {
-  return make(field.mapping(table).template filled<Shape>());
+/// Makes an operator of a shape that rows fill.
+template <typename Shape, Operator (*make)(const Shape&)>
+Operator read_shape(const MappingReader& keys) {
+  return make(keys.filled<Shape>());
 }
 
 template <StreamingKind kind>
@@ -48,8 +46,7 @@ Operator streaming(const ElementwiseShape& shape) {
   return shape.made(kind);
 }
 
-Operator read_pooling(const Field& field) {
-  const MappingReader keys = field.mapping(keys::pooling);
+Operator read_pooling(const MappingReader& keys) {
   auto shape = keys.filled<PoolingShape>();
   keys.fail_if(shape.kernel > std::min(shape.height, shape.width) + 2 * shape.pad, "kernel",
                "larger than the padded input", "a kernel that fits");
@@ -57,16 +54,14 @@ Operator read_pooling(const Field& field) {
 }
 
 /// Within device memory, every byte read once and written once.
-Operator read_copy(const Field& field) {
-  const MappingReader keys = field.mapping(keys::copy);
+Operator read_copy(const MappingReader& keys) {
   Streaming work;
   work.read = work.written = keys["size"].as<Bytes>();
   return {"copy", work, Precision::fp32, 1};
 }
 
 /// Reads on the GPU, once through the working set where their number is not stated.
-Operator read_memory_access(const Field& field) {
-  const MappingReader keys = field.mapping(keys::memory_access);
+Operator read_memory_access(const MappingReader& keys) {
   auto work = keys.filled<MemoryAccess>();
   keys.fail_if(work.element > work.working_set, "working_set", "smaller than one element",
                "at least the element's size");
@@ -82,23 +77,23 @@ Operator read_memory_access(const Field& field) {
 
 struct OperatorRow {
   std::string_view kind;
-  Operator (*read)(const Field&);
+  Operator (*read)(const MappingReader& keys);
 };
 constexpr OperatorRow operator_rows[] = {
     {"matmul", read_matmul},
     {"convolution", read_convolution},
     {"attention", read_attention},
-    {"elementwise", read_shape<ElementwiseShape, keys::elementwise, streaming<StreamingKind::elementwise>>},
-    {"reduction", read_shape<ElementwiseShape, keys::elementwise, streaming<StreamingKind::reduction>>},
+    {"elementwise", read_shape<ElementwiseShape, streaming<StreamingKind::elementwise>>},
+    {"reduction", read_shape<ElementwiseShape, streaming<StreamingKind::reduction>>},
     {"copy", read_copy},
-    {"batch_norm", read_shape<BatchNormShape, keys::batch_norm, batch_norm>},
-    {"layer_norm", read_shape<RowsShape, keys::rows, layer_norm>},
-    {"softmax", read_shape<RowsShape, keys::rows, softmax>},
+    {"batch_norm", read_shape<BatchNormShape, batch_norm>},
+    {"layer_norm", read_shape<RowsShape, layer_norm>},
+    {"softmax", read_shape<RowsShape, softmax>},
     {"pooling", read_pooling},
-    {"embedding", read_shape<EmbeddingShape, keys::embedding, embedding>},
-    {"cross_entropy", read_shape<RowsShape, keys::rows, cross_entropy>},
-    {"optimizer", read_shape<UpdateShape, keys::optimizer, optimizer_update>},
-    {"gradient_clipping", read_shape<UpdateShape, keys::gradient_clipping, gradient_clipping>},
+    {"embedding", read_shape<EmbeddingShape, embedding>},
+    {"cross_entropy", read_shape<RowsShape, cross_entropy>},
+    {"optimizer", read_shape<UpdateShape, optimizer_update>},
+    {"gradient_clipping", read_shape<UpdateShape, gradient_clipping>},
     {"memory_access", read_memory_access}};
 
 std::vector<std::string> operator_kinds() {
@@ -146,7 +141,7 @@ Operator read_operator(const StatedWork& work, const Gpu& gpu) {
     work.name().fail(fmt::format("unknown operator \"{}\"", kind),
                      did_you_mean(nearest_word(kind, known), or_list(known)));
   }
-  Operator op = row->read(work.shape());
+  Operator op = row->read(work.shape().mapping(keys::variant_of(keys::operation, kind)));
   check_attention(op, gpu, work.shape());
   check_precision(op, gpu, work.shape());
   return op;

@@ -37,8 +37,7 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
   return text;
 }
 
-TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
-  const MappingReader keys = field.mapping(keys::copy_task);
+TaskWork read_copy_task(const MappingReader& keys, const Cluster& cluster, const std::string& /*on*/) {
   auto copy = keys.filled<CopyWork>();
   check_place(copy.from, keys["from"], cluster);
   check_place(copy.to, keys["to"], cluster);
@@ -48,9 +47,8 @@ TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::s
 }
 
 /// From a GPU to pageable memory of the host thread.
-template <Action then, const keys::Mapping& table>
-TaskWork read_fetch(const Field& field, const Cluster& cluster, const std::string& on) {
-  const MappingReader keys = field.mapping(table);
+template <Action then>
+TaskWork read_fetch(const MappingReader& keys, const Cluster& cluster, const std::string& on) {
   const std::string from = read_resource(keys["from"], cluster);
   keys.fail_if(!from.starts_with("gpu"), "from", "{} is no GPU", "gpu0, or one of its streams: gpu0:stream1", from);
   FetchedResult result{{from, on, Bytes(8.0), false}, {then}};
@@ -58,25 +56,24 @@ TaskWork read_fetch(const Field& field, const Cluster& cluster, const std::strin
   return result;
 }
 
-TaskWork read_page_lock(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
-  return HostWork{Action::page_lock, {}, field.mapping(keys::sized)["size"].as<Bytes>()};
+TaskWork read_page_lock(const MappingReader& keys, const Cluster& /*cluster*/, const std::string& /*on*/) {
+  return HostWork{Action::page_lock, {}, keys["size"].as<Bytes>()};
 }
 
-TaskWork read_sleep(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
-  return HostWork{Action::sleep, field.mapping(keys::pause)["time"].as<Seconds>()};
+TaskWork read_sleep(const MappingReader& keys, const Cluster& /*cluster*/, const std::string& /*on*/) {
+  return HostWork{Action::sleep, keys["time"].as<Seconds>()};
 }
 
 template <bool backward>
-TaskWork read_call(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
-  const MappingReader keys = field.mapping(keys::call);
+TaskWork read_call(const MappingReader& keys, const Cluster& cluster, const std::string& /*on*/) {
   ModelCall call;
   call.model = read_model(keys["model"]);
   call.batch = keys.value_or("batch", call.batch);
   call.precision = keys.value_or("precision", call.precision);
   const bool flash = cluster.node.gpu.compute_capability >= 7.5;  // as for workload.train
   call.attention = keys.value_or("attention", flash ? AttentionKind::flash : AttentionKind::standard);
-  check_attention(call.model, call.attention, call.precision, cluster.node.gpu, field);
-  check_precision(call.precision, call.model, cluster.node.gpu, keys.find("precision").value_or(field));
+  check_attention(call.model, call.attention, call.precision, cluster.node.gpu, keys.field());
+  check_precision(call.precision, call.model, cluster.node.gpu, keys.find("precision").value_or(keys.field()));
   call.backward = backward;
   if (const auto execution = keys.find("execution")) call.execution = execution->as<ExecutionMode>();
   return call;
@@ -85,15 +82,15 @@ TaskWork read_call(const Field& field, const Cluster& cluster, const std::string
 /// Work that `run:` may name besides operators.
 struct TaskRow {
   std::string_view word;
-  TaskWork (*read)(const Field& field, const Cluster& cluster, const std::string& on);
+  TaskWork (*read)(const MappingReader& keys, const Cluster& cluster, const std::string& on);
 };
 constexpr TaskRow task_rows[] = {{"copy", read_copy_task},
                                  {"page_lock", read_page_lock},
                                  {"sleep", read_sleep},
                                  {"forward", read_call<false>},
                                  {"forward_backward", read_call<true>},
-                                 {"item", read_fetch<Action::wait, keys::item>},
-                                 {"print", read_fetch<Action::format, keys::print>}};
+                                 {"item", read_fetch<Action::wait>},
+                                 {"print", read_fetch<Action::format>}};
 
 void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   if (field.is_scalar() && field.text() == "synchronize") {
@@ -106,7 +103,7 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   if (row == std::end(task_rows)) {
     task.work = read_operator(work, cluster.node.gpu);
   } else {
-    task.work = row->read(work.shape(), cluster, task.on);
+    task.work = row->read(work.shape().mapping(keys::variant_of(keys::run, row->word)), cluster, task.on);
   }
 }
 
