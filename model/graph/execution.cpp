@@ -42,7 +42,18 @@ class UncontendedInterconnect final : public Interconnect {
   std::vector<bool> is_free_;
 };
 
-/// A run in progress. The graph and the interconnect must outlive it.
+/// Whether a task's start depends on nothing but the ends of tasks with lower numbers: each resource has its device to
+/// itself and takes its tasks one by one in the order in which they were added.
+bool starts_in_order(const TaskGraph& graph) {
+  const auto takes_in_order = [](const Resource& resource) {
+    return resource.order == Resource::Order::added && resource.device < 0;
+  };
+  const auto advances = [](const Block& block) { return block.uncontended >= Seconds(0.0); };
+  return std::ranges::all_of(graph.resources(), takes_in_order) && std::ranges::all_of(graph.blocks(), advances);
+}
+
+/// A run in progress. The graph and the interconnect must outlive it. Where tasks start in order, each starts as soon as
+/// the ends that it waits for are known, ahead of the events: of these, only flows have any.
 class EventLoop {
  public:
   EventLoop(const TaskGraph& graph, Interconnect& interconnect);
@@ -59,7 +70,8 @@ class EventLoop {
     std::vector<TaskId> tasks;
     std::size_t head = 0;  ///< the task that will run next
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-    int idle = 1;  ///< servers without a task
+    int idle = 1;          ///< servers without a task
+    Seconds idle_from = {};  ///< end of the last task
   };
 
   [[nodiscard]] Queue& queue_of(TaskId task);
@@ -67,7 +79,8 @@ class EventLoop {
   void become_ready(TaskId task);
   void start_head(Queue& queue);
   void start(TaskId task);
-  void finish(TaskId task);
+  void end(TaskId task, Seconds date);
+  void finish(TaskId task, Seconds now);
   void handle(const Event& event);
   void expect_end(std::int32_t device);
   void end_kernels(const Event& event);
@@ -79,7 +92,9 @@ class EventLoop {
   std::vector<SharedDevice> devices_;  ///< by number; none where no resource has one
   std::vector<std::int32_t> device_generations_;
   std::vector<std::int32_t> waits_for_;  ///< by task: predecessors that are not done
-  Execution execution_;
+  Execution execution_;                  ///< start: of tasks that wait, the last end that they have waited for
+  bool in_order_;
+  std::vector<TaskId> ended_;  ///< their ends are known, and nothing has followed from them yet
   std::size_t tasks_left_;
   std::int64_t made_ready_ = 0;
   Seconds now_;
@@ -98,6 +113,7 @@ EventLoop::EventLoop(const TaskGraph& graph, Interconnect& interconnect)
       devices_(shared_devices(graph)),
       device_generations_(devices_.size()),
       execution_{std::vector<Seconds>(graph.tasks().size()), std::vector<Seconds>(graph.tasks().size()), Seconds(0.0)},
+      in_order_(starts_in_order(graph)),
       tasks_left_(graph.tasks().size()) {
   for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
   for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
@@ -145,17 +161,24 @@ void EventLoop::start_head(Queue& queue) {
 }
 
 void EventLoop::start(TaskId task) {
-  execution_.start[at_index(task)] = now_;
+  const Resource& resource = graph_.resource_of(task);
+  Seconds& date = execution_.start[at_index(task)];
+  date = in_order_ ? std::max(date, queue_of(task).idle_from) : now_;
   const Block& block = graph_.block_of(task);
-  const int device = graph_.resource_of(task).device;
   if (block.flows) {
-    if (interconnect_.begin(task, now_, events_)) events_.push({now_, Event::Kind::task_ends, task});
-  } else if (device >= 0) {
-    devices_[at_index(device)].start(task, block.share, block.uncontended, now_);
-    expect_end(device);
+    if (interconnect_.begin(task, date, events_)) end(task, date);
+  } else if (resource.device >= 0) {
+    devices_[at_index(resource.device)].start(task, block.share, block.uncontended, date);
+    expect_end(resource.device);
   } else {
-    events_.push({now_ + block.uncontended, Event::Kind::task_ends, task});
+    end(task, date + block.uncontended);
   }
+}
+
+void EventLoop::end(TaskId task, Seconds date) {
+  if (!in_order_) return events_.push({date, Event::Kind::task_ends, task});
+  execution_.finish[at_index(task)] = date;
+  ended_.push_back(task);
 }
 
 /// The earlier event for the device, if any, is out of date.
@@ -169,16 +192,19 @@ void EventLoop::end_kernels(const Event& event) {
   if (event.generation != device_generations_[at_index(event.group)]) return;
   const std::vector<TaskId> ended = devices_[at_index(event.group)].take_ended(now_);
   expect_end(event.group);
-  for (const TaskId task : ended) finish(task);
+  for (const TaskId task : ended) finish(task, now_);
 }
 
-void EventLoop::finish(TaskId task) {
-  execution_.finish[at_index(task)] = now_;
-  execution_.makespan = std::max(execution_.makespan, now_);
+void EventLoop::finish(TaskId task, Seconds now) {
+  execution_.finish[at_index(task)] = now;
+  execution_.makespan = std::max(execution_.makespan, now);
   --tasks_left_;
   Queue& queue = queue_of(task);
   ++queue.idle;
+  queue.idle_from = now;
   for (const TaskId next : graph_.successors(task)) {
+    Seconds& start = execution_.start[at_index(next)];
+    start = std::max(start, now);
     if (--waits_for_[at_index(next)] > 0) continue;
     become_ready(next);
     start_head(queue_of(next));
@@ -189,36 +215,32 @@ void EventLoop::finish(TaskId task) {
 void EventLoop::handle(const Event& event) {
   switch (event.kind) {
     case Event::Kind::task_ends:
-      return finish(event.task);
+      return finish(event.task, now_);
     case Event::Kind::kernels_end:
       return end_kernels(event);
     case Event::Kind::flows_start:
     case Event::Kind::flows_end:
     case Event::Kind::rates_change:
-      if (interconnect_.handle(event, now_, events_)) events_.push({now_, Event::Kind::task_ends, event.task});
+      if (interconnect_.handle(event, now_, events_)) end(event.task, now_);
   }
 }
 
 Execution EventLoop::run() && {
-  while (!events_.empty()) {
-    now_ = std::max(now_, events_.next().date);
-    handle(events_.pop());
+  while (!events_.empty() || !ended_.empty()) {
+    if (ended_.empty()) {
+      now_ = std::max(now_, events_.next().date);
+      handle(events_.pop());
+    } else {
+      const TaskId task = ended_.back();
+      ended_.pop_back();
+      finish(task, execution_.finish[at_index(task)]);
+    }
   }
   if (tasks_left_ > 0) throw InternalError("the run stopped before its last task");
   return std::move(execution_);
 }
 
-/// Whether a task's start depends on nothing but the ends of tasks with lower numbers. Each resource takes its tasks
-/// one by one in the order in which they were added, and has its device and its links to itself.
-bool starts_in_order(const TaskGraph& graph) {
-  const auto takes_in_order = [](const Resource& resource) {
-    return resource.order == Resource::Order::added && resource.device < 0;
-  };
-  const auto is_alone = [](const Block& block) { return block.uncontended >= Seconds(0.0) && !block.links.shares; };
-  return std::ranges::all_of(graph.resources(), takes_in_order) && std::ranges::all_of(graph.blocks(), is_alone);
-}
-
-/// The dates that the loop finds for such a graph, without its queues.
+/// The dates that the loop finds where tasks start in order and no flows meet, without its queues.
 Execution run_in_order(const TaskGraph& graph, const std::vector<BlockId>& free) {
   const std::span<const Task> tasks = graph.tasks();
   std::vector<Seconds> duration;
@@ -247,7 +269,8 @@ Execution run_in_order(const TaskGraph& graph, const std::vector<BlockId>& free)
 Execution run(const TaskGraph& graph, Interconnect& interconnect) { return EventLoop(graph, interconnect).run(); }
 
 Execution run(const TaskGraph& graph, const std::vector<BlockId>& free) {
-  if (starts_in_order(graph)) return run_in_order(graph, free);
+  const auto shares = [](const Block& block) { return block.links.shares; };
+  if (starts_in_order(graph) && std::ranges::none_of(graph.blocks(), shares)) return run_in_order(graph, free);
   UncontendedInterconnect interconnect(graph, free);
   return run(graph, interconnect);
 }
