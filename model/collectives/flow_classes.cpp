@@ -219,11 +219,13 @@ MaxMinRates::MaxMinRates(const SharingSystem::Folded& system)
 void MaxMinRates::start(const std::vector<bool>& active) {
   rates_.assign(system_.classes(), {});
   settled_.assign(system_.classes(), true);
+  unsettled_ = 0;
   for (std::size_t link = 0; link < links_.size(); ++link) links_[link] = {system_.bandwidth[link]};
   for (std::size_t id = 0; id < system_.classes(); ++id) {
     if (!active[id]) continue;
     if (system_.crossings[id].empty()) rates_[id] = BytesPerSecond::infinity();
     settled_[id] = system_.crossings[id].empty();
+    unsettled_ += settled_[id] ? 0 : 1;
     for (const auto [link, flows] : system_.crossings[id]) {
       links_[at_index(link)].growing += flows * system_.weight[id];
       ++links_[at_index(link)].unsettled;
@@ -238,7 +240,7 @@ const std::vector<BytesPerSecond>& MaxMinRates::of(const std::vector<bool>& acti
     if (links_[link].unsettled > 0) shares_.emplace_back(links_[link].share(), link);
   }
   std::ranges::make_heap(shares_, std::greater());
-  while (!shares_.empty()) {
+  while (unsettled_ > 0) {
     std::ranges::pop_heap(shares_, std::greater());
     auto& [known, fullest] = shares_.back();
     const BytesPerSecond share = links_[fullest].unsettled > 0 ? links_[fullest].share() : known;
@@ -258,6 +260,7 @@ void MaxMinRates::settle(std::size_t fullest, BytesPerSecond share) {
     const std::size_t id = at_index(users_[user]);
     if (settled_[id]) continue;
     settled_[id] = true;
+    --unsettled_;
     rates_[id] = share * system_.weight[id];
     for (const auto [link, flows] : system_.crossings[id]) {
       Link& crossed = links_[at_index(link)];

@@ -55,9 +55,9 @@ SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes
 /// Every flow in a class of its own.
 SharingSystem::Folded keep_apart(const SharingSystem& system);
 
-/// Weighted max–min fair rates. Progressive filling: all rates grow together, in proportion to their weights; when a link
-/// is full, the flows that cross it keep their rate. Source: Bertsekas and Gallager, "Data Networks", 2nd ed. (1992),
-/// section 6.5.2.
+/// Weighted max–min fair rates. Progressive filling: all rates grow together, in proportion to their weights; when a
+/// link is full, the flows that cross it keep their rate. Source: Bertsekas and Gallager, "Data Networks", 2nd ed.
+/// (1992), section 6.5.2.
 class MaxMinRates {
  public:
   /// The system must outlive it.
@@ -82,6 +82,7 @@ class MaxMinRates {
   std::vector<std::int32_t> users_;      ///< classes
   std::vector<BytesPerSecond> rates_;
   std::vector<bool> settled_;
+  std::size_t unsettled_ = 0;                                   ///< classes
   std::vector<std::pair<BytesPerSecond, std::size_t>> shares_;  ///< of links, a heap; at most what they are now
 };
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <queue>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -22,15 +24,12 @@ class UncontendedInterconnect final : public Interconnect {
     for (const BlockId block : free) is_free_[at_index(block)] = true;
   }
 
-  bool begin(TaskId task, Seconds now, EventQueue& events) override {
-    if (is_free_[at_index(graph_.tasks()[at_index(task)].block)]) return true;
+  std::optional<Seconds> begin(TaskId task, Seconds now, EventQueue& events) override {
+    if (is_free_[at_index(graph_.tasks()[at_index(task)].block)]) return now;
     const Block& block = graph_.block_of(task);
-    if (block.links.shares) {
-      links_.begin(task, now, events);
-    } else {
-      events.push({now + block.uncontended, Event::Kind::task_ends, task});
-    }
-    return false;
+    if (!block.links.shares) return now + block.uncontended;
+    links_.begin(task, now, events);
+    return std::nullopt;
   }
   bool handle(const Event& event, Seconds now, EventQueue& events) override {
     return links_.handle(event, now, events);
@@ -52,8 +51,8 @@ bool starts_in_order(const TaskGraph& graph) {
   return std::ranges::all_of(graph.resources(), takes_in_order) && std::ranges::all_of(graph.blocks(), advances);
 }
 
-/// A run in progress. The graph and the interconnect must outlive it. Where tasks start in order, each starts as soon as
-/// the ends that it waits for are known, ahead of the events: of these, only flows have any.
+/// A run in progress. The graph and the interconnect must outlive it. Where tasks start in order, each starts as soon
+/// as the ends that it waits for are known, ahead of the events: of these, only flows have any.
 class EventLoop {
  public:
   EventLoop(const TaskGraph& graph, Interconnect& interconnect);
@@ -67,18 +66,19 @@ class EventLoop {
     /// (priority, moment of readiness, task)
     using Ready = std::tuple<std::int32_t, std::int64_t, TaskId>;
 
-    std::vector<TaskId> tasks;
-    std::size_t head = 0;  ///< the task that will run next
+    Resource::Order order = Resource::Order::added;
+    int device = -1;
+    int idle = 1;                 ///< servers without a task
+    TaskId head = -1, tail = -1;  ///< the tasks that will run next and last; −1 where there is none
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-    int idle = 1;          ///< servers without a task
     Seconds idle_from = {};  ///< end of the last task
   };
 
   [[nodiscard]] Queue& queue_of(TaskId task);
   [[nodiscard]] TaskId take_next(Queue& queue);
-  void become_ready(TaskId task);
+  void become_ready(TaskId task, Queue& queue);
   void start_head(Queue& queue);
-  void start(TaskId task);
+  void start(TaskId task, Queue& queue);
   void end(TaskId task, Seconds date);
   void finish(TaskId task, Seconds now);
   void handle(const Event& event);
@@ -91,6 +91,7 @@ class EventLoop {
   std::vector<Queue> queues_;
   std::vector<SharedDevice> devices_;  ///< by number; none where no resource has one
   std::vector<std::int32_t> device_generations_;
+  std::vector<TaskId> next_;             ///< by task: of its queue
   std::vector<std::int32_t> waits_for_;  ///< by task: predecessors that are not done
   Execution execution_;                  ///< start: of tasks that wait, the last end that they have waited for
   bool in_order_;
@@ -115,13 +116,22 @@ EventLoop::EventLoop(const TaskGraph& graph, Interconnect& interconnect)
       execution_{std::vector<Seconds>(graph.tasks().size()), std::vector<Seconds>(graph.tasks().size()), Seconds(0.0)},
       in_order_(starts_in_order(graph)),
       tasks_left_(graph.tasks().size()) {
-  for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
-  for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
+  for (std::size_t r = 0; r < queues_.size(); ++r) {
+    const Resource& resource = graph.resources()[r];
+    queues_[r].order = resource.order;
+    queues_[r].device = resource.device;
+    queues_[r].idle = resource.servers;
+  }
+  next_.resize(graph.tasks().size(), -1);
+  waits_for_.reserve(next_.size());
+  for (TaskId task = 0; std::cmp_less(task, next_.size()); ++task) {
     waits_for_.push_back(static_cast<std::int32_t>(graph.predecessors(task).size()));
-    if (graph_.resource_of(task).order == Resource::Order::added) {
-      queue_of(task).tasks.push_back(task);
-    } else if (waits_for_[at_index(task)] == 0) {
-      become_ready(task);
+    Queue& queue = queue_of(task);
+    if (queue.order == Resource::Order::added) {
+      const TaskId last = std::exchange(queue.tail, task);
+      (last < 0 ? queue.head : next_[at_index(last)]) = task;
+    } else if (waits_for_.back() == 0) {
+      become_ready(task, queue);
     }
   }
   for (Queue& queue : queues_) start_head(queue);
@@ -132,11 +142,10 @@ EventLoop::Queue& EventLoop::queue_of(TaskId task) {
 }
 
 /// Queues that choose hear of what they can choose from; what waits in no queue starts.
-void EventLoop::become_ready(TaskId task) {
-  const Resource::Order order = graph_.resource_of(task).order;
-  if (order == Resource::Order::at_once) return start(task);
-  if (order == Resource::Order::urgent) {
-    queue_of(task).ready.push({graph_.tasks()[at_index(task)].priority, made_ready_++, task});
+void EventLoop::become_ready(TaskId task, Queue& queue) {
+  if (queue.order == Resource::Order::at_once) return start(task, queue);
+  if (queue.order == Resource::Order::urgent) {
+    queue.ready.push({graph_.tasks()[at_index(task)].priority, made_ready_++, task});
   }
 }
 
@@ -147,8 +156,8 @@ TaskId EventLoop::take_next(Queue& queue) {
     queue.ready.pop();
     return task;
   }
-  if (queue.head == queue.tasks.size() || waits_for_[at_index(queue.tasks[queue.head])] > 0) return -1;
-  return queue.tasks[queue.head++];
+  if (queue.head < 0 || waits_for_[at_index(queue.head)] > 0) return -1;
+  return std::exchange(queue.head, next_[at_index(queue.head)]);
 }
 
 void EventLoop::start_head(Queue& queue) {
@@ -156,20 +165,19 @@ void EventLoop::start_head(Queue& queue) {
     const TaskId task = take_next(queue);
     if (task < 0) return;
     --queue.idle;
-    start(task);
+    start(task, queue);
   }
 }
 
-void EventLoop::start(TaskId task) {
-  const Resource& resource = graph_.resource_of(task);
+void EventLoop::start(TaskId task, Queue& queue) {
   Seconds& date = execution_.start[at_index(task)];
-  date = in_order_ ? std::max(date, queue_of(task).idle_from) : now_;
+  date = in_order_ ? std::max(date, queue.idle_from) : now_;
   const Block& block = graph_.block_of(task);
   if (block.flows) {
-    if (interconnect_.begin(task, date, events_)) end(task, date);
-  } else if (resource.device >= 0) {
-    devices_[at_index(resource.device)].start(task, block.share, block.uncontended, date);
-    expect_end(resource.device);
+    if (const auto known = interconnect_.begin(task, date, events_)) end(task, *known);
+  } else if (queue.device >= 0) {
+    devices_[at_index(queue.device)].start(task, block.share, block.uncontended, date);
+    expect_end(queue.device);
   } else {
     end(task, date + block.uncontended);
   }
@@ -206,8 +214,9 @@ void EventLoop::finish(TaskId task, Seconds now) {
     Seconds& start = execution_.start[at_index(next)];
     start = std::max(start, now);
     if (--waits_for_[at_index(next)] > 0) continue;
-    become_ready(next);
-    start_head(queue_of(next));
+    Queue& of_next = queue_of(next);
+    become_ready(next, of_next);
+    start_head(of_next);
   }
   start_head(queue);
 }
@@ -251,14 +260,15 @@ Execution run_in_order(const TaskGraph& graph, const std::vector<BlockId>& free)
   }
   std::vector<Seconds> idle_from(graph.resources().size());
   Execution execution{std::vector<Seconds>(tasks.size()), std::vector<Seconds>(tasks.size()), Seconds(0.0)};
+  const std::span<const Seconds> takes = duration;  // views, whose addresses stay while dates are written
+  const std::span<Seconds> starts = execution.start, ends = execution.finish, idle_at = idle_from;
   for (std::size_t task = 0; task < tasks.size(); ++task) {
-    Seconds& idle = idle_from[at_index(tasks[task].resource)];
-    Seconds start = idle;
+    Seconds start = idle_at[at_index(tasks[task].resource)];
     for (const TaskId before : graph.predecessors(static_cast<TaskId>(task))) {
-      start = std::max(start, execution.finish[at_index(before)]);
+      start = std::max(start, ends[at_index(before)]);
     }
-    execution.start[task] = start;
-    execution.finish[task] = idle = start + duration[at_index(tasks[task].block)];
+    starts[task] = start;
+    ends[task] = idle_at[at_index(tasks[task].resource)] = start + takes[at_index(tasks[task].block)];
   }
   for (const Seconds idle : idle_from) execution.makespan = std::max(execution.makespan, idle);
   return execution;
