@@ -234,22 +234,26 @@ void MaxMinRates::start(const std::vector<bool>& active) {
 }
 
 const std::vector<BytesPerSecond>& MaxMinRates::of(const std::vector<bool>& active) {
+  const auto later = [](const Share& a, const Share& b) {
+    return a.share == b.share ? a.link > b.link : a.share > b.share;
+  };
   start(active);
   shares_.clear();
   for (std::size_t link = 0; link < links_.size(); ++link) {
-    if (links_[link].unsettled > 0) shares_.emplace_back(links_[link].share(), link);
+    if (links_[link].unsettled > 0) shares_.push_back({links_[link].share().value(), link});
   }
-  std::ranges::make_heap(shares_, std::greater());
+  std::ranges::make_heap(shares_, later);
   while (unsettled_ > 0) {
-    std::ranges::pop_heap(shares_, std::greater());
+    std::ranges::pop_heap(shares_, later);
     auto& [known, fullest] = shares_.back();
-    const BytesPerSecond share = links_[fullest].unsettled > 0 ? links_[fullest].share() : known;
+    const bool any = links_[fullest].unsettled > 0;
+    const double share = any ? links_[fullest].share().value() : known;
     if (share > known) {  // a share only grows while others settle
       known = share;
-      std::ranges::push_heap(shares_, std::greater());
+      std::ranges::push_heap(shares_, later);
       continue;
     }
-    if (links_[fullest].unsettled > 0) settle(fullest, share);
+    if (any) settle(fullest, BytesPerSecond(share));
     shares_.pop_back();
   }
   return rates_;

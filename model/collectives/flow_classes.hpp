@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "model/base/quantity.hpp"
@@ -73,6 +72,10 @@ class MaxMinRates {
     int unsettled = 0;         ///< classes of these
     [[nodiscard]] BytesPerSecond share() const { return free / growing; }
   };
+  struct Share {
+    double share = 0.0;  ///< in bytes per second
+    std::size_t link = 0;
+  };
   void start(const std::vector<bool>& active);
   void settle(std::size_t fullest, BytesPerSecond share);
 
@@ -82,8 +85,8 @@ class MaxMinRates {
   std::vector<std::int32_t> users_;      ///< classes
   std::vector<BytesPerSecond> rates_;
   std::vector<bool> settled_;
-  std::size_t unsettled_ = 0;                                   ///< classes
-  std::vector<std::pair<BytesPerSecond, std::size_t>> shares_;  ///< of links, a heap; at most what they are now
+  std::size_t unsettled_ = 0;  ///< classes
+  std::vector<Share> shares_;  ///< a heap; at most what they are now
 };
 
 }  // namespace foretrain
