@@ -192,7 +192,8 @@ void Platform::share_many_links(const SharingSystem::Folded& system, Pattern& mo
     together.crossings.push_back(crossings(route.route));
     together.weight.push_back(system.weight[at_index(route.route)] * route.flows);
   }
-  const std::vector<BytesPerSecond> rates = max_min_rates(together, std::vector<bool>(moving.size(), true));
+  MaxMinRates fair(together);
+  const std::vector<BytesPerSecond>& rates = fair.of(std::vector<bool>(moving.size(), true));
   for (std::size_t i = 0; i < moving.size(); ++i) moving[i].rate = rates[i] / moving[i].flows;
 }
 

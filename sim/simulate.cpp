@@ -73,10 +73,10 @@ class FlowInterconnect final : public Interconnect {
         runs_(graph.resources().size()),
         flows_(plan_, folding && fidelity != Fidelity::steps) {}  // each message is one of its own kind
 
-  bool begin(TaskId task, Seconds now, EventQueue& events) override {
+  std::optional<Seconds> begin(TaskId task, Seconds now, EventQueue& events) override {
     const auto& program = programs_[at_index(graph_.tasks()[at_index(task)].block)];
     run_of(task).emplace(*program, events, flows_, task).begin(now);
-    return ends_if_finished(task);
+    return ends_if_finished(task) ? std::optional(now) : std::nullopt;
   }
 
   bool handle(const Event& event, Seconds now, EventQueue& events) override {

@@ -30,9 +30,10 @@ EndpointId endpoint_of(const BackgroundFlow::Place& place, const Topology& topol
 /// Time that flow classes need for these bytes while those with an infinite amount go on for ever.
 Seconds time_to_finish(const SharingSystem::Folded& system, std::vector<Bytes> left) {
   std::vector<bool> active(system.classes(), true);
+  MaxMinRates fair(system);
   Seconds time;
   for (;;) {
-    const std::vector<BytesPerSecond> rates = max_min_rates(system, active);
+    const std::vector<BytesPerSecond>& rates = fair.of(active);
     Seconds next = Seconds::infinity();
     bool moving = false;
     for (std::size_t id = 0; id < left.size(); ++id) {

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <queue>
 #include <utility>
 
 #include "model/base/equitable_partition.hpp"
@@ -202,53 +201,79 @@ SharingSystem::Folded keep_apart(const SharingSystem& system) {
   return folded;
 }
 
-std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, const std::vector<bool>& active) {
-  std::vector<BytesPerSecond> rates(system.classes());
-  std::vector<BytesPerSecond> free = system.bandwidth;
-  std::vector<double> growing(free.size());  // weight of the flows on each link whose rate is not settled
-  std::vector<int> unsettled(free.size());   // classes of these
-  std::vector<std::vector<std::int32_t>> classes_on(free.size());
-  std::vector<bool> settled(system.classes(), true);
+MaxMinRates::MaxMinRates(const SharingSystem::Folded& system)
+    : system_(system), links_(system.bandwidth.size()), first_user_(links_.size() + 1) {
+  for (const auto& crossed : system.crossings) {
+    for (const auto [link, flows] : crossed) ++first_user_[at_index(link) + 1];
+  }
+  std::partial_sum(first_user_.begin(), first_user_.end(), first_user_.begin());
+  users_.resize(first_user_.back());
+  std::vector<std::size_t> next = first_user_;
   for (std::size_t id = 0; id < system.classes(); ++id) {
+    for (const auto [link, flows] : system.crossings[id]) {
+      users_[next[at_index(link)]++] = static_cast<std::int32_t>(id);
+    }
+  }
+}
+
+void MaxMinRates::start(const std::vector<bool>& active) {
+  rates_.assign(system_.classes(), {});
+  settled_.assign(system_.classes(), true);
+  unsettled_ = 0;
+  for (std::size_t link = 0; link < links_.size(); ++link) links_[link] = {system_.bandwidth[link]};
+  for (std::size_t id = 0; id < system_.classes(); ++id) {
     if (!active[id]) continue;
-    if (system.crossings[id].empty()) {
-      rates[id] = BytesPerSecond::infinity();
+    if (system_.crossings[id].empty()) rates_[id] = BytesPerSecond::infinity();
+    settled_[id] = system_.crossings[id].empty();
+    unsettled_ += settled_[id] ? 0 : 1;
+    for (const auto [link, flows] : system_.crossings[id]) {
+      links_[at_index(link)].growing += flows * system_.weight[id];
+      ++links_[at_index(link)].unsettled;
+    }
+  }
+}
+
+const std::vector<BytesPerSecond>& MaxMinRates::of(const std::vector<bool>& active) {
+  const auto later = [](const Share& a, const Share& b) {
+    return a.share == b.share ? a.link > b.link : a.share > b.share;
+  };
+  start(active);
+  shares_.clear();
+  for (std::size_t link = 0; link < links_.size(); ++link) {
+    if (links_[link].unsettled > 0) shares_.push_back({links_[link].share().value(), link});
+  }
+  std::ranges::make_heap(shares_, later);
+  while (unsettled_ > 0) {
+    std::ranges::pop_heap(shares_, later);
+    auto& [known, fullest] = shares_.back();
+    const bool any = links_[fullest].unsettled > 0;
+    const double share = any ? links_[fullest].share().value() : known;
+    if (share > known) {  // a share only grows while others settle
+      known = share;
+      std::ranges::push_heap(shares_, later);
       continue;
     }
-    settled[id] = false;
-    for (const SharingSystem::Folded::Crossing& crossing : system.crossings[id]) {
-      growing[at_index(crossing.link)] += crossing.flows * system.weight[id];
-      ++unsettled[at_index(crossing.link)];
-      classes_on[at_index(crossing.link)].push_back(static_cast<std::int32_t>(id));
+    if (any) settle(fullest, BytesPerSecond(share));
+    shares_.pop_back();
+  }
+  return rates_;
+}
+
+void MaxMinRates::settle(std::size_t fullest, BytesPerSecond share) {
+  for (std::size_t user = first_user_[fullest]; user < first_user_[fullest + 1]; ++user) {
+    const std::size_t id = at_index(users_[user]);
+    if (settled_[id]) continue;
+    settled_[id] = true;
+    --unsettled_;
+    rates_[id] = share * system_.weight[id];
+    for (const auto [link, flows] : system_.crossings[id]) {
+      Link& crossed = links_[at_index(link)];
+      const double weight = flows * system_.weight[id];
+      crossed.growing -= weight;
+      --crossed.unsettled;
+      crossed.free = std::max(crossed.free - share * weight, BytesPerSecond(0.0));
     }
   }
-  using Share = std::pair<BytesPerSecond, std::size_t>;  // of a link
-  std::priority_queue<Share, std::vector<Share>, std::greater<>> shares;
-  const auto note_share = [&](std::size_t link) {
-    if (unsettled[link] > 0) shares.emplace(free[link] / growing[link], link);
-  };
-  for (std::size_t link = 0; link < free.size(); ++link) note_share(link);
-  std::vector<std::size_t> changed;
-  while (!shares.empty()) {
-    const auto [share, fullest] = shares.top();
-    shares.pop();
-    if (unsettled[fullest] == 0 || free[fullest] / growing[fullest] != share) continue;  // another one since
-    for (const std::int32_t id : classes_on[fullest]) {
-      if (settled[at_index(id)]) continue;
-      settled[at_index(id)] = true;
-      rates[at_index(id)] = share * system.weight[at_index(id)];
-      for (const SharingSystem::Folded::Crossing& crossing : system.crossings[at_index(id)]) {
-        const double weight = crossing.flows * system.weight[at_index(id)];
-        growing[at_index(crossing.link)] -= weight;
-        --unsettled[at_index(crossing.link)];
-        free[at_index(crossing.link)] = std::max(free[at_index(crossing.link)] - share * weight, BytesPerSecond(0.0));
-        changed.push_back(at_index(crossing.link));
-      }
-    }
-    for (const std::size_t link : changed) note_share(link);
-    changed.clear();
-  }
-  return rates;
 }
 
 }  // namespace foretrain

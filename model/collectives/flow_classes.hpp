@@ -54,10 +54,39 @@ SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes
 /// Every flow in a class of its own.
 SharingSystem::Folded keep_apart(const SharingSystem& system);
 
-/// Weighted max–min fair rate of a flow of each class while the classes with `active` move; zero for the others,
-/// infinite for a flow that crosses no link. Progressive filling: all rates grow together, in proportion to their
-/// weights; when a link is full, the flows that cross it keep their rate. Source: Bertsekas and Gallager, "Data
-/// Networks", 2nd ed. (1992), section 6.5.2.
-std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, const std::vector<bool>& active);
+/// Weighted max–min fair rates. Progressive filling: all rates grow together, in proportion to their weights; when a
+/// link is full, the flows that cross it keep their rate. Source: Bertsekas and Gallager, "Data Networks", 2nd ed.
+/// (1992), section 6.5.2.
+class MaxMinRates {
+ public:
+  /// The system must outlive it.
+  explicit MaxMinRates(const SharingSystem::Folded& system);
+  /// Of a flow of each class while the classes with `active` move, until the next call; zero for the others, infinite
+  /// for a flow that crosses no link.
+  const std::vector<BytesPerSecond>& of(const std::vector<bool>& active);
+
+ private:
+  struct Link {
+    BytesPerSecond free = {};  ///< what flows whose rate is settled leave
+    double growing = 0.0;      ///< weight of the others
+    int unsettled = 0;         ///< classes of these
+    [[nodiscard]] BytesPerSecond share() const { return free / growing; }
+  };
+  struct Share {
+    double share = 0.0;  ///< in bytes per second
+    std::size_t link = 0;
+  };
+  void start(const std::vector<bool>& active);
+  void settle(std::size_t fullest, BytesPerSecond share);
+
+  const SharingSystem::Folded& system_;
+  std::vector<Link> links_;
+  std::vector<std::size_t> first_user_;  ///< of each link in `users_`
+  std::vector<std::int32_t> users_;      ///< classes
+  std::vector<BytesPerSecond> rates_;
+  std::vector<bool> settled_;
+  std::size_t unsettled_ = 0;  ///< classes
+  std::vector<Share> shares_;  ///< a heap; at most what they are now
+};
 
 }  // namespace foretrain

@@ -40,8 +40,10 @@ class EventQueue {
  private:
   using Entry = std::pair<Event, std::int64_t>;
   struct Later {
-    static auto rank(const Entry& e) { return std::tuple(e.first.date.value(), e.first.kind, e.first.task, e.second); }
-    bool operator()(const Entry& a, const Entry& b) const { return rank(b) < rank(a); }
+    static auto rank(const Entry& e) { return std::tuple(e.first.kind, e.first.task, e.second); }
+    bool operator()(const Entry& a, const Entry& b) const {
+      return a.first.date != b.first.date ? b.first.date < a.first.date : rank(b) < rank(a);
+    }
   };
   std::priority_queue<Entry, std::vector<Entry>, Later> queue_;
   std::int64_t pushed_ = 0;

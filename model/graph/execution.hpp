@@ -3,6 +3,7 @@
 // arrived.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "model/graph/event_queue.hpp"
@@ -25,9 +26,9 @@ struct Execution {
 class Interconnect {
  public:
   virtual ~Interconnect() = default;
-  /// The task's data start to move. True when nothing moves and the task is done; else its end, or whatever the
-  /// interconnect wants to be woken for before, has been pushed to `events`.
-  virtual bool begin(TaskId task, Seconds now, EventQueue& events) = 0;
+  /// The task's data start to move, perhaps later than the next events. Returns the task's end where that is known;
+  /// else what the interconnect wants to be woken for has been pushed to `events`.
+  virtual std::optional<Seconds> begin(TaskId task, Seconds now, EventQueue& events) = 0;
   /// Called with each event of flows and rates when its date has come. True when the event's task has ended.
   virtual bool handle(const Event& event, Seconds now, EventQueue& events) = 0;
 };

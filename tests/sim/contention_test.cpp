@@ -89,7 +89,7 @@ TEST_CASE("property: representatives have the rates of those they stand for, whi
         active_flow[flow] = (moving >> system.kind[flow] & 1) == 1;
         active_class[static_cast<std::size_t>(folded.class_of_flow[flow])] = active_flow[flow];
       }
-      const auto of_class = max_min_rates(folded, active_class), of_flow = max_min_rates(apart, active_flow);
+      const auto of_class = MaxMinRates(folded).of(active_class), of_flow = MaxMinRates(apart).of(active_flow);
       for (std::size_t flow = 0; flow < system.flows(); ++flow) {
         const double rate = of_class[static_cast<std::size_t>(folded.class_of_flow[flow])].value();
         const bool same = rate == of_flow[flow].value() || std::abs(rate / of_flow[flow].value() - 1.0) < 1e-9;

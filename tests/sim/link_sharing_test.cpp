@@ -38,7 +38,7 @@ std::vector<BytesPerSecond> fair_rates(SharingSystem::Folded system, const std::
     moving.push_back(flows[route] > 0);
     system.weight[route] *= std::max(flows[route], 1);
   }
-  std::vector<BytesPerSecond> rates = max_min_rates(system, moving);
+  std::vector<BytesPerSecond> rates = MaxMinRates(system).of(moving);
   for (std::size_t route = 0; route < flows.size(); ++route) rates[route] /= std::max(flows[route], 1);
   return rates;
 }

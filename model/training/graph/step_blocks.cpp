@@ -74,11 +74,7 @@ StepBlocks::StepBlocks(const Step& step)
 }
 
 BlockId StepBlocks::add(const char* name, Seconds duration, Category category, RecipePointer recipe) {
-  Block& block = blocks.emplace_back();
-  block.name = name;
-  block.category = category;
-  block.uncontended = duration;
-  block.recipe = std::move(recipe);
+  blocks.emplace_back(name, category, duration, std::nullopt, DeviceShare{0.0, 0.0}, std::move(recipe));
   return static_cast<BlockId>(blocks.size() - 1);
 }
 
@@ -114,13 +110,15 @@ StepBlocks::Work StepBlocks::add_work(const char* name, const PassCost& pass_cos
   shape.push_back(std::ssize(work.slices));
   if (work.slices.empty()) return work;
   work.cut.reserve(work.slices.size());
+  std::vector<Seconds> times;  // of the slices' blocks, which follow the whole pass
   for (const PassSlice& slice : work.slices) {
-    BlockId same = work.whole + 1;
-    while (std::cmp_less(same, blocks.size()) && blocks[at_index(same)].uncontended != slice.work) ++same;
-    const bool is_new = std::cmp_equal(same, blocks.size()) || &slice == &work.slices.back();
-    work.cut.push_back(is_new ? add(name, slice.work, Category::compute) : same);
-    shape.push_back(2 * (work.cut.back() - work.whole) + (slice.beside ? 1 : 0));
-    note(slice.transfers);
+    const auto same = static_cast<BlockId>(std::ranges::find(times, slice.work) - times.begin());
+    const bool is_new = std::cmp_equal(same, times.size()) || &slice == &work.slices.back();
+    work.cut.push_back(is_new ? add(name, slice.work, Category::compute) : work.whole + 1 + same);
+    if (is_new) times.push_back(slice.work);
+    const std::int64_t block = work.cut.back() - work.whole;
+    shape.push_back(std::ssize(slice.transfers) << 32U | block << 1U | (slice.beside ? 1 : 0));
+    for (const int transfer : slice.transfers) shape.push_back(transfer);
   }
   // The last one is what dispatching and copies take longer; dispatching and collectives are tasks.
   blocks.back().uncontended = pass_cost.time.exposed_copies;

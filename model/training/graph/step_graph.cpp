@@ -1,6 +1,8 @@
 #include "model/training/graph/step_graph.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -381,9 +383,13 @@ StepGraph step_graph(const Step& step) {
   StepBlocks blocks(step);
   const auto tasks =
       session().known(ShapeKey{std::move(blocks.shape)}, [&] { return StepGraphBuilder(step, blocks).run(); });
-  std::vector<Block> used;
-  used.reserve(tasks->blocks.size());
-  for (const BlockId block : tasks->blocks) used.push_back(std::move(blocks.blocks[at_index(block)]));
+  const auto passes = static_cast<std::ptrdiff_t>(blocks.passes);  // numbered alike
+  std::vector<Block> used = std::move(blocks.blocks);
+  std::vector<Block> others(std::move_iterator(used.begin() + passes), std::move_iterator(used.end()));
+  used.erase(used.begin() + passes, used.end());
+  for (const BlockId block : tasks->blocks | std::views::drop(passes)) {
+    used.push_back(std::move(others[at_index(block) - blocks.passes]));
+  }
   const StepGraph& known = tasks->graph;
   StepGraph graph{known.graph.with_blocks(std::move(used)),
                   known.compute,

@@ -63,7 +63,7 @@ RankClassTime time_of(const StepGraph& graph, const Execution& execution, std::s
   for (const TaskId task : tasks) {
     const Block& block = graph.graph.block_of(task);
     const Seconds end = execution.finish[at_index(task)];
-    const bool dispatches = graph.graph.resource_of(task).kind == Resource::Kind::host_thread;
+    const bool dispatches = block.category == Category::host;
     works.push_back({dispatches ? end - block.inside.host : execution.start[at_index(task)], end, &block});
   }
   if (!std::ranges::is_sorted(works, {}, &Work::start)) std::ranges::stable_sort(works, {}, &Work::start);
