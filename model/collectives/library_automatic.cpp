@@ -248,9 +248,14 @@ class AutomaticCollective {
     return {time, std::make_shared<const std::vector<Flow>>(std::move(flows))};
   }
 
+  /// From or to one rank, pieces pass one node after the other, so that the last begins when all others have passed
+  /// one.
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
-    return {std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol), &traffic,
-            protocol.share};
+    Candidate ring{std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol), &traffic,
+                   protocol.share};
+    if (!has_root(call_.operation)) return ring;
+    ring.latency += first_pieces(ring, slowest().node_count - 2.0, library_.chain_pieces(protocol.kind));
+    return ring;
   }
 
   /// Two trees that each carry half the message. Over two or three nodes their NICs would carry less than a ring's. But

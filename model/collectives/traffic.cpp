@@ -121,11 +121,12 @@ Flow TrafficBuilder::carried(Flow flow, Engine engine) {
   return flow;
 }
 
-/// A channel enters a node by one of the ranks at its card; here its bytes are spread over all of them.
+/// A channel enters a node by one of the ranks at its card; here its bytes are spread over all of them. Since 2.5 NCCL
+/// opens every ring between nodes twice (ncclTopoPostset, src/graph/connect.cc).
 void TrafficBuilder::share_channels(const std::vector<int>& ranks) {
   std::set<int> cards;
   for (const int rank : ranks) cards.insert(topology_.card_of_gpu(rank));
-  channel_share_ = static_cast<double>(cards.size()) / static_cast<double>(ranks.size());
+  channel_share_ = (topology_.nccl() >= NcclVersion{2, 5} ? 2.0 : 1.0) * number(cards.size()) / number(ranks.size());
 }
 
 void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {
@@ -250,9 +251,7 @@ void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout) {
 }
 
 void TrafficBuilder::add_send_receive(const std::vector<int>& group) {
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    add_messages({{group[i], group[(i + 1) % group.size()], Bytes(1.0)}});
-  }
+  for (std::size_t i = 0; i < group.size(); ++i) add_messages({{group[i], group[(i + 1) % group.size()], Bytes(1.0)}});
 }
 
 void TrafficBuilder::add_exchange(std::vector<Flow> flows, Bytes size) {
@@ -261,9 +260,7 @@ void TrafficBuilder::add_exchange(std::vector<Flow> flows, Bytes size) {
 }
 
 void TrafficBuilder::add_messages(std::vector<Flow> messages) {
-  for (Flow& flow : forwarded_over_rails(std::move(messages), topology_)) {
-    flows_.push_back(carried(flow));
-  }
+  for (Flow& flow : forwarded_over_rails(std::move(messages), topology_)) flows_.push_back(carried(flow));
 }
 
 std::vector<Flow> TrafficBuilder::flows() { return merge_by_ends(std::exchange(flows_, {})); }

@@ -39,7 +39,7 @@ class GraphBuilder {
     WorkerLane workers;
     Servers servers;  // a set of its own where workers do not meet
     ResourceId compute = 0, reduce = 0, gather = 0, barrier = 0;
-    std::vector<ResourceId> push, pull, calls;                 // by server
+    std::vector<ResourceId> push, pull, calls;                 // by server; two of calls, for pulls and pushes
     std::vector<std::vector<BlockId>> push_block, pull_block;  // by group and server; −1: nothing to send
     std::vector<std::vector<TaskId>> pulled;                   // the coming iteration's pulls, by group and server
     std::vector<BlockId> reduce_block, gather_block;           // by group; empty: one GPU a worker
@@ -71,6 +71,7 @@ class GraphBuilder {
   }
 
   const ParameterStore& store_;
+  const bool sums_ = store_.consistency == Sync::Consistency::synchronous;  ///< what is pushed, before updating
   std::shared_ptr<const ParameterStore> kept_ = std::make_shared<const ParameterStore>(store_);  ///< for the messages
   const Topology& topology_;
   const ServerGraph::Iterations& iterations_;
@@ -114,9 +115,9 @@ GraphBuilder::Servers GraphBuilder::add_servers() {
     if (!store_.one_push_at_a_time) continue;
     servers.receiver.push_back(add_resource("to server ", s, Resource::Kind::communication_stream));
   }
-  const auto takes_time = [](const auto& calls) { return calls.lock > Seconds(0.0); };
   for (int g = 0; g < groups_; ++g) {
-    if (std::ranges::none_of(store_.groups[at_index(g)].calls, takes_time)) continue;
+    const auto& calls = store_.groups[at_index(g)].calls;
+    if (std::ranges::none_of(calls, [](const auto& one) { return one.lock > Seconds(0.0); })) continue;
     servers.lock.resize(at_index(groups_));
     for (int s = 0; s < servers_; ++s) {
       servers.lock[at_index(g)].push_back(add_resource("variable of server ", s, Resource::Kind::host_thread));
@@ -129,16 +130,15 @@ GraphBuilder::Servers GraphBuilder::add_servers() {
 void GraphBuilder::add_updates(std::size_t workers) {
   const auto [blocks, is_new] = update_block_.try_emplace(workers);
   if (!is_new) return;
-  const bool sums = store_.consistency == Sync::Consistency::synchronous;
   auto& locked = lock_block_[workers];
   for (const ParameterStore::KeyGroup& group : store_.groups) {
     auto& of_group = blocks->second.emplace_back();
     for (const Seconds time : group.update) {
-      of_group.push_back(fixed_block("update", time * (sums ? 1.0 : number(workers)), Category::optimizer));
+      of_group.push_back(fixed_block("update", time * (sums_ ? 1.0 : number(workers)), Category::optimizer));
     }
     auto& writing = locked.emplace_back();
     for (const ParameterStore::Calls& calls : group.calls) {
-      writing.push_back(fixed_block("calls", calls.lock * (number(workers) - (sums ? 1.0 : 0.0)), Category::host));
+      writing.push_back(fixed_block("calls", calls.lock * (number(workers) - (sums_ ? 1.0 : 0.0)), Category::host));
     }
   }
 }
@@ -146,10 +146,10 @@ void GraphBuilder::add_updates(std::size_t workers) {
 /// Calls on each connection of the lane; without the time of the lock where updates wait for that alone. -1: no time.
 TaskId GraphBuilder::call(const Lane& lane, bool push, int g, int s, const std::vector<TaskId>& after, int iteration) {
   const ParameterStore::Calls& calls = store_.groups[at_index(g)].calls[at_index(s)];
-  const bool alone = store_.consistency != Sync::Consistency::synchronous;
-  const Seconds time = push ? calls.push - calls.lock * (alone ? 1.0 : 0.0) : calls.pull;
+  const Seconds time = push ? calls.push - calls.lock * (sums_ ? 0.0 : 1.0) : calls.pull;
   if (!(time > Seconds(0.0))) return -1;
-  return add(fixed_block("connection", time, Category::host), lane.calls[at_index(s)], after, iteration, g);
+  return add(fixed_block("connection", time, Category::host), lane.calls[at_index(2 * s + (push ? 1 : 0))], after,
+             iteration, g);
 }
 
 /// The moment at which what `workers` sent stands in the variables of a group on a server.
@@ -167,8 +167,7 @@ void GraphBuilder::add_lane(WorkerLane workers) {
     return builder_.add_resource({name + " " + what, kind, number, order});
   };
   Lane lane;
-  const bool one_by_one = store_.consistency != Sync::Consistency::synchronous;
-  lane.servers = one_by_one && result_.meeting == ServerGraph::Meeting::nobody ? add_servers() : shared_;
+  lane.servers = !sums_ && result_.meeting == ServerGraph::Meeting::nobody ? add_servers() : shared_;
   lane.compute = stream("compute", Resource::Kind::device_stream, Resource::Order::added);
   lane.reduce = stream("reduce", Resource::Kind::communication_stream, Resource::Order::urgent);
   lane.barrier = stream("barrier", Resource::Kind::host_thread, Resource::Order::added);
@@ -179,9 +178,10 @@ void GraphBuilder::add_lane(WorkerLane workers) {
                             ? lane.servers.receiver[at_index(s)]
                             : stream("to " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
     lane.pull.push_back(stream("from " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
-    lane.calls.push_back(stream("calls of " + server, Resource::Kind::host_thread, Resource::Order::urgent));
+    lane.calls.push_back(stream("pull calls of " + server, Resource::Kind::host_thread, Resource::Order::urgent));
+    lane.calls.push_back(stream("push calls of " + server, Resource::Kind::host_thread, Resource::Order::urgent));
   }
-  if (one_by_one) add_updates(workers.size());
+  if (!sums_) add_updates(workers.size());
   lane.workers = std::move(workers);
   lane.host = fixed_block("between steps", store_.host_between_steps, Category::host);
   lane.pulled.assign(at_index(groups_), std::vector<TaskId>(at_index(servers_), -1));
@@ -320,7 +320,6 @@ void GraphBuilder::add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>&
 ServerGraph GraphBuilder::run() && {
   const int last = *std::ranges::max_element(iterations_.of_worker);
   const std::vector<std::vector<TaskId>> none(at_index(groups_), std::vector<TaskId>(at_index(servers_), -1));
-  const bool one_by_one = store_.consistency != Sync::Consistency::synchronous;
   const bool bounded = store_.consistency == Sync::Consistency::bounded;
   const auto update = [&](std::size_t workers, int g, int s) {
     return update_block_.at(workers)[at_index(g)][at_index(s)];
@@ -339,7 +338,7 @@ ServerGraph GraphBuilder::run() && {
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
           TaskId& task = exchanged[lane][at_index(g)][at_index(s)];
           if (task < 0) continue;
-          if (one_by_one) {
+          if (!sums_) {
             const std::size_t workers = lanes_[lane].workers.size();
             const Servers& servers = lanes_[lane].servers;
             const TaskId written = write(servers, workers, g, s, {task}, i);
@@ -350,7 +349,7 @@ ServerGraph GraphBuilder::run() && {
           all.push_back(task);
         }
         TaskId& complete = complete_.back()[at_index(g)][at_index(s)];
-        if (!one_by_one) {
+        if (sums_) {
           const auto workers = at_index(store_.worker_count());
           const TaskId written = write(shared_, workers, g, s, all, i);
           complete =

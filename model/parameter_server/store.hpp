@@ -30,16 +30,14 @@ struct ParameterStore {
     Seconds push, pull;
   };
 
-  /// Time of remote calls over TCP beside the network: a process copies and converts what it sends and receives.
-  /// Calls of one connection, which joins a worker and a server, take turns; so do those that write one variable, each
-  /// under the variable's lock. All else goes on side by side and shares the card alone. Source: TensorFlow, where the
-  /// receiver asks for each tensor by a call (RecvTensor): one channel to a task unless num_channels_per_target says
-  /// otherwise (grpc_channel_common.h), whose answers one thread takes, always the same for a task
-  /// (AssignWorkerToThread of grpc_worker_cache.cc, eight threads). The sender answers from eight threads and a pool
-  /// (grpc_worker_service.cc; all in core/distributed_runtime/rpc). Accumulators and updates hold a mutex of the
-  /// variable (core/framework/typed_conditional_accumulator_base.h, training_ops.cc with use_locking), while reading
-  /// shares it. Not followed: versions whose GrpcWorkerCache had one thread for all tasks, as the first had, and that
-  /// pushes and pulls, which either side asks for, have a channel each.
+  /// Time of remote calls over TCP beside the network: a process copies and converts what it sends and receives. Calls
+  /// of one connection, which joins a worker and a server, take turns, pushes and pulls apart; so do those that write
+  /// one variable, under its lock. All else goes on side by side. Source: TensorFlow (core/distributed_runtime/rpc),
+  /// where servers ask for gradients and workers for weights by a call a tensor (RecvTensor): one channel to a task
+  /// unless num_channels_per_target says otherwise (grpc_channel_common.h), whose answers one thread takes, always the
+  /// same for a task (AssignWorkerToThread of grpc_worker_cache.cc, eight threads; one in the first versions, not
+  /// followed). Eight threads and a pool answer (grpc_worker_service.cc). Accumulators and updates hold a variable's
+  /// mutex (core/framework/typed_conditional_accumulator_base.h, training_ops.cc with use_locking); reading shares it.
   struct Calls {
     Seconds push, pull;  ///< of all variables of the group, one worker's
     Seconds lock;        ///< of one worker's push to the largest variable

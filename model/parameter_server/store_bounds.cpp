@@ -125,15 +125,16 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
   bounds.pull = carry(false);
   const bool one_by_one = store.consistency != Sync::Consistency::synchronous;
   for (int s = 0; s < store.server_count(); ++s) {
-    Seconds updating, connection;
+    Seconds updating, pushing, pulling;
     for (const ParameterStore::KeyGroup& group : store.groups) {
       // Servers on one socket each have their share of its rate, so that theirs is the time of the longest.
       updating += group.update[at_index(s)] * (one_by_one ? store.worker_count() : 1.0);
       const ParameterStore::Calls& calls = group.calls[at_index(s)];
-      connection += calls.push + calls.pull - (one_by_one ? calls.lock : Seconds(0.0));
+      pushing += calls.push - (one_by_one ? calls.lock : Seconds(0.0));
+      pulling += calls.pull;
       bounds.server = std::max(bounds.server, calls.lock * (number(store.worker_count()) - (one_by_one ? 0.0 : 1.0)));
     }
-    bounds.server = std::max({bounds.server, updating, connection});
+    bounds.server = std::max({bounds.server, updating, pushing, pulling});
   }
   for (LinkId link = 0; link < topology.links(); ++link) {
     if (!(load[at_index(link)] > Bytes(0.0))) continue;
