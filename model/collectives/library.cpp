@@ -276,20 +276,16 @@ Bytes Library::in_switch_message() const {
   return std::min(largest_message_, switch_chunk * std::cbrt(std::max(chunks, 1e-3)));
 }
 
-Bytes Library::chain_pieces(LibraryProtocolKind kind) const {
+Bytes Library::pieces(LibraryProtocolKind kind) const {
   using enum LibraryProtocolKind;
-  const Bytes slot = kind == simple ? tree_message : kind == ll128 ? ll128_slot : ll_slot;
-  return version().none() ? Bytes(0.0) : std::min(channels_of(call_.groups.front(), topology_) * slot, call_.size);
-}
-
-Bytes Library::tree_pieces(LibraryProtocolKind kind) const {
-  if (version().none() || kind != LibraryProtocolKind::ll128) return chain_pieces(kind);
+  if (version().none()) return Bytes(0.0);
   const double channels = channels_of(call_.groups.front(), topology_);
+  Bytes chunk = kind == simple ? tree_message : kind == ll128 ? ll128_slot : ll_slot;
   const double ranks = slowest_->largest_node, steps = 1.0 + std::floor(std::log2(slowest_->node_count)) + 0.1 * ranks;
-  Bytes chunk = ll128_slot;
+  const bool halves = kind == ll128 && !has_root(call_.operation);
   const auto too_few = [&](double least) { return call_.size / (channels * chunk) < least * steps / ranks; };
-  while (too_few(64.0) && chunk > Bytes(128.0 * 1024.0)) chunk /= 2.0;
-  while (too_few(16.0) && chunk > Bytes(32.0 * 1024.0)) chunk /= 2.0;
+  while (halves && too_few(64.0) && chunk > Bytes(128.0 * 1024.0)) chunk /= 2.0;
+  while (halves && too_few(16.0) && chunk > Bytes(32.0 * 1024.0)) chunk /= 2.0;
   return std::min(channels * chunk, call_.size);
 }
 

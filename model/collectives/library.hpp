@@ -105,11 +105,9 @@ class Library {
   /// for each rank of a node: from 64 KiB on they double with every eightfold size (src/enqueue.cc, thresholds at 1, 4,
   /// 16 and 32 chunks a lane; here without the steps).
   [[nodiscard]] Bytes in_switch_message() const;
-  /// Bytes under way at once in all channels of a tree, or of a ring from or to one rank: a slot of the protocol's
-  /// buffer in each (of LL half are flags), which NCCL halves for trees by LL128 until enough of them follow each other
-  /// (src/enqueue.cc).
-  [[nodiscard]] Bytes tree_pieces(LibraryProtocolKind kind) const;
-  [[nodiscard]] Bytes chain_pieces(LibraryProtocolKind kind) const;
+  /// Bytes under way at once in a tree, or a ring from or to one rank: in each channel a slot of the protocol's buffer
+  /// (of LL half are flags), which NCCL halves in trees by LL128 until enough follow each other (src/enqueue.cc).
+  [[nodiscard]] Bytes pieces(LibraryProtocolKind kind) const;
   /// NCCL expects reductions in a node's switches to be faster than its rings, whose links are busy for so long.
   [[nodiscard]] bool expects_switches(Seconds links) const;
   /// Bytes under way at once in a node's switches, a chunk in each lane, of 128 KiB at most: NCCL halves them until

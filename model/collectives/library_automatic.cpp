@@ -248,13 +248,12 @@ class AutomaticCollective {
     return {time, std::make_shared<const std::vector<Flow>>(std::move(flows))};
   }
 
-  /// From or to one rank, pieces pass one node after the other, so that the last begins when all others have passed
-  /// one.
+  /// From or to one rank, pieces pass one node after the other.
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
+    const double passed_on = has_root(call_.operation) ? slowest().node_count - 2.0 : 0.0;
     Candidate ring{std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol), &traffic,
                    protocol.share};
-    if (!has_root(call_.operation)) return ring;
-    ring.latency += first_pieces(ring, slowest().node_count - 2.0, library_.chain_pieces(protocol.kind));
+    ring.latency += first_pieces(ring, passed_on, library_.pieces(protocol.kind));
     return ring;
   }
 
@@ -268,7 +267,7 @@ class AutomaticCollective {
                        library_.tree_step(protocol, protocol.step) * library_.levels();
     Candidate tree{std::string("tree/") + protocol.name, library_.launch() + 2.0 * up, &traffic,
                    protocol.share * std::min(1.0, traffic.time / over_channels)};
-    tree.latency += first_pieces(tree, 2.0 * library_.levels() - 1.0, library_.tree_pieces(protocol.kind));
+    tree.latency += first_pieces(tree, 2.0 * library_.levels() - 1.0, library_.pieces(protocol.kind));
     return tree;
   }
 

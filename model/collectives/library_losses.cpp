@@ -31,20 +31,6 @@ int peers_of(const std::vector<Flow>& flows) {
   return static_cast<int>(most);
 }
 
-Bytes largest_message(const std::vector<Flow>& flows) {
-  Bytes largest;
-  for (const Flow& flow : flows) largest = std::max(largest, flow.bytes / flow.weight);
-  return largest;
-}
-
-/// Time that the channels of a peer need for the largest message if every peer has one, inside a node.
-Seconds one_message_alone(const std::vector<Flow>& flows, int peers, const Library& library) {
-  Seconds longest;
-  if (!library.in_one_node() || !library.slowest().nvlink || peers > 1) return longest;
-  for (const Flow& flow : flows) longest = std::max(longest, flow.bytes / library.peer_bandwidth(flow.bytes));
-  return longest;
-}
-
 }  // namespace
 
 void add_losses(std::vector<LoweredCollective::Phase>& phases, const CollectiveCall& call, const Topology& topology,
@@ -59,17 +45,20 @@ void add_losses(std::vector<LoweredCollective::Phase>& phases, const CollectiveC
   Seconds busy;
   for (LoweredCollective::Phase& phase : phases) {
     const int peers = peers_of(phase.flows);
+    Bytes message;  // the largest
+    for (const Flow& flow : phase.flows) message = std::max(message, flow.bytes / flow.weight);
     phase.latency = library.launch();
     if (library.in_one_node()) {
-      phase.latency += exchanges ? library.messages(largest_message(phase.flows), peers)
+      phase.latency += exchanges ? library.messages(message, peers)
                                  : library.set_up(peers) + library.step_in_node(LibraryProtocolKind::simple);
     } else {
       if (exchanges) phase.flows = forwarded_over_rails(std::move(phase.flows), topology);
-      phase.latency +=
-          slowest_step(phase, library, topology) +
-          (at_once ? library.exchange_between_nodes(largest_message(phase.flows), peers) : library.set_up(peers));
+      phase.latency += slowest_step(phase, library, topology) +
+                       (at_once ? library.exchange_between_nodes(message, peers) : library.set_up(peers));
     }
-    const Seconds least = one_message_alone(phase.flows, peers, library);
+    // Time that the channels of a peer need for the largest message if every peer has one, inside a node.
+    const bool alone = library.in_one_node() && library.slowest().nvlink && peers <= 1 && message > Bytes(0.0);
+    const Seconds least = alone ? message / library.peer_bandwidth(message) : Seconds(0.0);
     for (Flow& flow : phase.flows) flow = builder.carried(flow);
     const Seconds busiest = load.busiest(phase.flows);
     busy += busiest * number(phase.repeat);

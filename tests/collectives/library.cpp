@@ -117,8 +117,7 @@ TEST_CASE("switches of the network that reduce are tried where the description s
 }
 
 TEST_CASE("messages to another rail leave through the GPU on it, from NCCL 2.12 on") {
-  // Two nodes a leaf group of rails, spine 8 times too thin: 8 cards of 25 GB/s a node. What stays on rails is 7/8
-  // more.
+  // Two nodes a leaf group of rails, spine 8 times too thin, 8 cards of 25 GB/s a node: rails carry 7/8 more.
   Cluster cluster = nccl_cluster(nvswitch_node(), 2);
   cluster.network.fabric.shape = FatTree{2, 0, 8.0, 1.0, true};
   const CollectiveCall call = automatic_call(CollectiveOperation::all_to_all, 1.0_GB, {iota(16)});
@@ -127,8 +126,7 @@ TEST_CASE("messages to another rail leave through the GPU on it, from NCCL 2.12 
     const Topology topology(cluster);
     return nccl_time(call, topology).value();
   };
-  // Half of 1 GB leaves each GPU by its card: 20 ms at 25 GB/s, 0.97 of it. Directly seven eighths of that cross the
-  // spine.
+  // Half of 1 GB leaves each GPU by its card: 20 ms at 25 GB/s, 0.97 of it. Directly 7/8 of that cross the spine.
   CHECK(time({2, 12}) == Approx(0.0206).epsilon(0.02));
   CHECK(time({2, 11}) > 2.0 * time({2, 12}));
 }
@@ -156,10 +154,9 @@ TEST_CASE("chunks of trees under LL128 are halved until enough of them follow ea
   // Ten nodes of eight A100 with a card each: 16 channels. 1 + 3 + 0.8 = 4.8 steps want 4.8 · 64 / 8 = 38.4 chunks in a
   // channel while these are above 128 KiB, and 9.6 while they are above 32 KiB.
   const Topology topology(nccl_cluster(nvswitch_node(), 10));
-  const auto chunk = [&](LibraryProtocolKind kind, double bytes_of_channel) {
-    const CollectiveCall call =
-        automatic_call(CollectiveOperation::all_reduce, 16.0 * Bytes(bytes_of_channel), {iota(80)});
-    return Library(call, topology, published()).tree_pieces(kind).value() / 16.0;
+  const auto chunk = [&](LibraryProtocolKind kind, double bytes) {
+    const CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 16.0 * Bytes(bytes), {iota(80)});
+    return Library(call, topology, published()).pieces(kind).value() / 16.0;
   };
   using enum LibraryProtocolKind;
   CHECK(chunk(ll128, 40.0 * 614400.0) == 614400.0);
@@ -170,6 +167,16 @@ TEST_CASE("chunks of trees under LL128 are halved until enough of them follow ea
   CHECK(chunk(simple, 1e9) == 512.0 * 1024.0);
   CHECK(chunk(ll, 1e9) == 32.0 * 1024.0);
   CHECK(chunk(ll, 1000.0) == 1000.0);  // no more than there is
+}
+
+TEST_CASE("a broadcast's pieces pass one node after the other") {
+  // Ten nodes, eight cards of 25 GB/s at 0.97: eight nodes pass a slot of each of 16 channels on first.
+  const Topology topology(nccl_cluster(nvswitch_node(), 10));
+  CollectiveCall call = automatic_call(CollectiveOperation::broadcast, 1.0_GB, {iota(80)});
+  const Library library(call, topology, published());
+  const double waiting = (library.launch() + library.ring_latency(library.simple())).value();
+  CHECK(nccl_time(call, topology).value() ==
+        Approx(waiting + (1e9 + 8 * 16 * 524288.0) / (0.97 * 200e9)).epsilon(0.001));
 }
 
 TEST_CASE("a tree begins a piece later at each of its ways but the first") {
@@ -290,8 +297,7 @@ TEST_CASE("over TCP a ring has two channels at each card, one before NCCL 2.5, e
     cluster.nccl = version;
     cluster.network.transport = Transport{.protocol = Protocol::tcp, .mtu = Bytes(9000.0)};
     const Topology topology(cluster);
-    // A network that lets a connection carry 5 Gbit/s, which is less, and counts one between two ends; one rank a node
-    // also loses the card's 3 %.
+    // 5 Gbit/s a connection are less, of which two ends have one; one rank a node also loses the card's 3 %.
     cluster.network.transport->flow_limit = 5.0_Gbitps;
     const Topology limited(cluster);
     for (const std::vector<int>& ranks : {std::vector<int>{0, 8}, {0, 1, 2, 3, 8, 9, 10, 11}, iota(16)}) {

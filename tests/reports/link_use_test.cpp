@@ -37,7 +37,7 @@ TEST_CASE("Links of one name are reported as one, with the mean of all machines 
   const auto uses = [](const char* operation) {
     const std::string text = std::string("cluster: { node: p3.16xlarge, nodes: 4, gpus_per_node: 1 }\n") +
                              "workload: { collective: { operation: " + operation +
-                             ", size: 160 MB, algorithm: ring } }\n";
+                             ", size: 1600 MB, algorithm: ring } }\n";
     return link_uses(load_scenario_text(text, "four.yaml"), Fidelity::flows).links;
   };
   const auto of_cards = [](const std::vector<LinkUse>& links) {
