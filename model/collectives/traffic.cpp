@@ -121,12 +121,11 @@ Flow TrafficBuilder::carried(Flow flow, Engine engine) {
   return flow;
 }
 
-/// A channel enters a node by one of the ranks at its card; here its bytes are spread over all of them. Since 2.5 NCCL
-/// opens every ring between nodes twice (ncclTopoPostset, src/graph/connect.cc).
+/// A channel enters a node by one of the ranks at its card; here its bytes are spread over all of them.
 void TrafficBuilder::share_channels(const std::vector<int>& ranks) {
   std::set<int> cards;
   for (const int rank : ranks) cards.insert(topology_.card_of_gpu(rank));
-  channel_share_ = (topology_.nccl() >= NcclVersion{2, 5} ? 2.0 : 1.0) * number(cards.size()) / number(ranks.size());
+  channel_share_ = number(cards.size()) / number(ranks.size());
 }
 
 void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {

@@ -54,8 +54,8 @@ class TrafficBuilder {
 
   enum class Engine { kernels, switches };
   /// The flow as the library's kernels carry it. Over TCP its sockets limit it, whatever the cards carry: NCCL opens
-  /// one for each channel unless set otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and one core copies what
-  /// a socket sends and receives as fast as pageable memory: modelling choice.
+  /// one for each channel unless set otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), over one card a ring is
+  /// one channel, and one core copies what a socket sends and receives as fast as pageable memory: modelling choices.
   Flow carried(Flow flow, Engine engine = Engine::kernels);
   /// Share of the route's bandwidth of these in endless messages, its links' own figures before the general ones.
   double efficiency(EndpointId source, EndpointId destination, Engine engine = Engine::kernels);
