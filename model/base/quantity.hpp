@@ -42,6 +42,8 @@ class Quantity {
   friend constexpr Quantity operator*(double factor, Quantity a) { return Quantity(a.value_ * factor); }
   friend constexpr Quantity operator/(Quantity a, double divisor) { return Quantity(a.value_ / divisor); }
   friend constexpr auto operator<=>(Quantity a, Quantity b) = default;  // NOLINT(modernize-use-nullptr): false alarm
+  // By itself, as GCC 12 makes branches of std::max by <=>.
+  friend constexpr bool operator<(Quantity a, Quantity b) { return a.value_ < b.value_; }
 
   static constexpr Quantity infinity() { return Quantity(std::numeric_limits<double>::infinity()); }
 
