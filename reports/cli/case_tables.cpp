@@ -6,6 +6,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/measured/measured.hpp"
 
 namespace foretrain {
 
@@ -55,6 +56,16 @@ bool wanted(const Case& row, const std::vector<std::string>& conditions) {
     const std::string values = "|" + condition.substr(equals + 1) + "|";
     return values.find("|" + cell + "|") != std::string::npos;
   });
+}
+
+std::vector<Comparison> compare_case(const Case& row, const Outcome& outcome, std::vector<FailedCase>& failed) {
+  try {
+    if (outcome.result) return compare(row, *outcome.result);
+    failed.push_back({row.name, outcome.error});
+  } catch (const UsageError& error) {
+    failed.push_back({row.name, error.what()});
+  }
+  return {};
 }
 
 }  // namespace foretrain

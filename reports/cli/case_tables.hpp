@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "model/scenario/load/cases.hpp"
+#include "reports/cli/workers.hpp"
+#include "reports/measured/accuracy.hpp"
 
 namespace foretrain {
 
@@ -24,5 +26,8 @@ void add_conditions(CLI::App& command, std::vector<std::string>& conditions);
 
 /// Whether each condition holds. Throws UsageError for one that is none.
 bool wanted(const Case& row, const std::vector<std::string>& conditions);
+
+/// The comparisons of a case; into `failed` why there are none.
+std::vector<Comparison> compare_case(const Case& row, const Outcome& outcome, std::vector<FailedCase>& failed);
 
 }  // namespace foretrain

@@ -5,10 +5,10 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load/load.hpp"
+#include "reports/cli/case_tables.hpp"
 #include "reports/cli/shared_reports.hpp"
 #include "reports/cli/sweep_merge.hpp"
 #include "reports/cli/sweep_table.hpp"
-#include "reports/measured/measured.hpp"
 #include "reports/page/page.hpp"
 
 namespace foretrain {
@@ -76,11 +76,7 @@ AccuracyReport accuracy_of(const std::string& file, const PlotOptions& shared) {
   std::vector<Comparison> comparisons;
   std::vector<FailedCase> failed;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!outcomes[i].result) {
-      failed.push_back({cases[i].name, outcomes[i].error});
-      continue;
-    }
-    for (Comparison& comparison : compare(cases[i], *outcomes[i].result)) comparisons.push_back(std::move(comparison));
+    std::ranges::move(compare_case(cases[i], outcomes[i], failed), std::back_inserter(comparisons));
   }
   return accuracy_report(comparisons, std::move(failed), 0);
 }

@@ -52,17 +52,6 @@ Bar parse_bar(const std::string& text) {
   }
 }
 
-/// The comparisons of a case; into `failed` why there are none.
-std::vector<Comparison> compare_case(const Case& row, const Outcome& outcome, std::vector<FailedCase>& failed) {
-  try {
-    if (outcome.result) return compare(row, *outcome.result);
-    failed.push_back({row.name, outcome.error});
-  } catch (const UsageError& error) {
-    failed.push_back({row.name, error.what()});
-  }
-  return {};
-}
-
 PairReport pairs_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,
                     std::vector<std::string> names) {
   std::vector<Rival> rivals;

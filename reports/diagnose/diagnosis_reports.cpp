@@ -71,10 +71,9 @@ std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   std::size_t shown = std::min(shown_causes, d.causes.size());
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
-    text += fmt::format(
-        "\n{} (likelihood: fit x how often it occurs)\n{}",
-        d.within() ? "If you still suspect a single cause" : "Single causes, severity fitted",
-        causes_text(d, shown));
+    text += fmt::format("\n{} (likelihood: fit x how often it occurs)\n{}",
+                        d.within() ? "If you still suspect a single cause" : "Single causes, severity fitted",
+                        causes_text(d, shown));
     if (d.explained) text += "\nChecks\n" + commands_text(d, shown);
   }
   if (!d.explained && d.measured > d.high) {

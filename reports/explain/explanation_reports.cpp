@@ -153,7 +153,8 @@ std::string servers_text(const Explanation& e) {
   look_at(e.unchanged(), ring_name);
   for (const WhatIf& r : e.remedies) {
     const TrainResult* train = r.result ? r.result->train() : nullptr;
-    if (train != nullptr && (train->parameter_server || r.name.find("all-reduce") != std::string::npos)) look_at(*r.result, r.name);
+    if (train != nullptr && (train->parameter_server || r.name.find("all-reduce") != std::string::npos))
+      look_at(*r.result, r.name);
   }
   if (servers == nullptr || ring == nullptr) return "";
   const ParameterServerResult& of = *servers->parameter_server;

@@ -26,11 +26,11 @@ std::string operation_of(const std::string& collective) {
   return collective;
 }
 
-/// "synchronisation: communication/compute 0.45 (at peak rates 0.31), bucket 160 MB".
+/// "synchronisation/compute 0.45 (at peak rates 0.31), bucket 160 MB".
 std::string gradients_text(const TrainResult& train, bool verbose) {
   std::string text, formula;
   if (const auto& ratio = train.communication_to_compute; ratio && ratio->simulated > 0.0) {
-    text = fmt::format("communication/compute {:.3g} (at peak rates {:.3g})", ratio->simulated, ratio->formula);
+    text = fmt::format("synchronisation/compute {:.3g} (at peak rates {:.3g})", ratio->simulated, ratio->formula);
     formula =
         fmt::format(". At peak rates: {}, without {}", communication_ratio_formula, communication_ratio_leaves_out);
   }
@@ -39,7 +39,7 @@ std::string gradients_text(const TrainResult& train, bool verbose) {
                         is_finite(buckets->size) ? "bucket " + format_bytes(buckets->size) : "one bucket",
                         verbose ? fmt::format(" ({})", buckets->rule) : "");
   }
-  return text.empty() ? "" : paragraph("synchronisation: " + text + (verbose ? formula : ""));
+  return text.empty() ? "" : paragraph(text + (verbose ? formula : ""));
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ TEST_CASE("Killed at five moments, a sweep loses nothing, doubles nothing and le
     command.insert(command.begin(), FORETRAIN_PROGRAM);
     Process process({.command = command});
     const auto is_there = [&](const char* name) { return std::filesystem::exists(folder.file(name)); };
-    for (int wait = 0; wait < 3000 && !is_there("killed.csv.partial") && !is_there("killed.csv"); ++wait) usleep(10'000);
+    for (int wait = 0; wait < 3000 && !is_there("killed.csv.partial") && !is_there("killed.csv"); ++wait)
+      usleep(10'000);
     std::this_thread::sleep_for(std::chrono::milliseconds(split_mix(state) % 150));
     process.send(SIGKILL);
     const ProcessEnd end = process.wait();

@@ -18,7 +18,7 @@ TEST_CASE("A training step reads as expected", "[golden]") {
 TEST_CASE("The ratio of communication to computation is reported, and explained when asked for") {
   Result result = large_step();
   result.train()->communication_to_compute = CommunicationRatio{0.25, 0.5};
-  const std::string line = "synchronisation: communication/compute 0.5 (at peak rates 0.25)";
+  const std::string line = "synchronisation/compute 0.5 (at peak rates 0.25)";
   CHECK_THAT(to_text(result), Catch::Contains(line + "\n"));
   CHECK_THAT(to_text(result, TextOptions{.verbose = true}), Catch::Contains(line + ". At peak rates:"));
 }

@@ -52,7 +52,7 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
   CHECK_THAT(to_text(result, TextOptions{true}),
              Catch::Contains("steps during a write over the training NICs take 500 ms\n"));
   result.uncertainty_causes = {{"products", "", 0.995}};
-  CHECK_THAT(head_of(result), Catch::Contains("due to products (100 %)"));
+  CHECK_THAT(head_of(result), Catch::Contains("seen with: products (100 %)"));
   train.memory.capacity = Bytes(0.0);
   CHECK_THAT(to_text(result), !Catch::Contains("DOES NOT FIT") && !Catch::Contains("Peak memory"));
   train.breakdown = {};
