@@ -264,12 +264,11 @@ Execution run_in_order(const TaskGraph& graph, const std::vector<BlockId>& free)
   const std::span<Seconds> starts = execution.start, ends = execution.finish, idle_at = idle_from;
   for (std::size_t task = 0; task < tasks.size(); ++task) {
     Seconds& idle = idle_at[at_index(tasks[task].resource)];
-    double start = idle.value();  // the larger of two numbers is one instruction, of two quantities a branch
-    for (const TaskId before : graph.predecessors(static_cast<TaskId>(task))) {
-      start = std::max(start, ends[at_index(before)].value());
-    }
-    starts[task] = Seconds(start);
-    ends[task] = idle = Seconds(start) + takes[at_index(tasks[task].block)];
+    Seconds start = idle;
+    for (const TaskId before : graph.predecessors(static_cast<TaskId>(task)))
+      start = std::max(start, ends[at_index(before)]);
+    starts[task] = start;
+    ends[task] = idle = start + takes[at_index(tasks[task].block)];
   }
   for (const Seconds idle : idle_from) execution.makespan = std::max(execution.makespan, idle);
   return execution;
