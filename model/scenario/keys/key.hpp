@@ -132,6 +132,13 @@ struct Key {
   std::array<const Ignored*, 4> ignored = {};   ///< the first that holds is reported
 
   [[nodiscard]] constexpr bool needed() const { return usual == "needed"; }
+  /// The row with another part. It stands before its users: clang 16 takes it for undefined in constants otherwise.
+  template <typename T>
+  [[nodiscard]] constexpr Key changed(T Key::*part, const T& other) const {
+    Key row = *this;
+    row.*part = other;
+    return row;
+  }
   /// The row with a range, with whether zero makes sense, or with other words for what holds without it.
   [[nodiscard]] constexpr Key in(const IntegerRange& allowed) const { return changed(&Key::range, allowed); }
   [[nodiscard]] constexpr Key with(Zero allowed) const { return changed(&Key::zero, std::optional(allowed)); }
@@ -139,14 +146,6 @@ struct Key {
   [[nodiscard]] constexpr Key as(std::string_view other) const { return changed(&Key::name, other); }
   [[nodiscard]] constexpr Key of(const Value& values) const { return changed(&Key::value, values); }
   [[nodiscard]] constexpr Key beside(std::string_view other) const { return changed(&Key::together, other); }
-
- private:
-  template <typename T>
-  [[nodiscard]] constexpr Key changed(T Key::*part, const T& other) const {
-    Key row = *this;
-    row.*part = other;
-    return row;
-  }
 };
 /// What rows have in common whose quantity or number may be zero, or may not.
 inline constexpr Key may_be_zero{.zero = Zero::allowed}, above_zero{.zero = Zero::refused};
