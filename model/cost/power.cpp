@@ -28,7 +28,7 @@ std::size_t generation_of(double compute_capability) {
 }
 
 std::size_t generation_of(const Gpu& gpu) {
-  if (!gpu.architecture.starts_with("cdna")) return generation_of(gpu.compute_capability);
+  if (!gpu.amd()) return generation_of(gpu.compute_capability);
   return at_index(std::ranges::find(chip_generations, gpu.architecture, &ChipGeneration::name) -
                   chip_generations.begin());
 }

@@ -68,6 +68,10 @@ struct Gpu {
   std::optional<Processor> processor = std::nullopt;  ///< for processors that train
   SharedVector<Constant> constants;                   ///< every figure above with its source
 
+  [[nodiscard]] bool amd() const { return architecture.starts_with("cdna"); }
+  /// What its maker calls its fast links to other GPUs.
+  [[nodiscard]] const char* link_name() const { return amd() ? "Infinity Fabric" : "NVLink"; }
+
   /// Number of a rate in the notes of reads (model/base/reads.hpp).
   static constexpr std::size_t rate_number(std::size_t unit, bool tensor) {
     return 448 + 2 * unit + (tensor ? 1U : 0U);

@@ -65,10 +65,8 @@ std::map<std::string, CommunicationTime> ServerJob::communication_of(const Param
     return {total, std::min(total, breakdown.exposed_communication * (total / both)),
             std::string(name(scenario_.plan.sync.algorithm)), sent};
   };
-  double parameters = 0.0;
-  for (const ParameterStore::KeyGroup& group : store_.groups) {
-    parameters = std::accumulate(group.parameters.begin(), group.parameters.end(), parameters);
-  }
+  const std::vector<double> by_server = all_parameters(store_);
+  const double parameters = std::accumulate(by_server.begin(), by_server.end(), 0.0);
   const Bytes pushed = store_.gradient * parameters / number(store_.workers.front().size());
   return {{"gradient push", time(bounds.push, pushed)}, {"weight pull", time(bounds.pull, Bytes(0.0))}};
 }

@@ -57,12 +57,7 @@ std::string links_of_gpu(const Node& node) {
     switched = switched || other.kind == VertexKind::nvswitch;
   }
   if (!(fast > BytesPerSecond(0.0))) return "PCIe in a node";
-  const bool amd = node.gpu.architecture.starts_with("cdna");
-  return fmt::format("{} {}/GPU achieved",
-                     switched ? "NVSwitch"
-                     : amd    ? "Infinity Fabric"
-                              : "NVLink",
-                     format_bandwidth(fast));
+  return fmt::format("{} {}/GPU achieved", switched ? "NVSwitch" : node.gpu.link_name(), format_bandwidth(fast));
 }
 
 void add_network(const Cluster& cluster, SettingList& list) {

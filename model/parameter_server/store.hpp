@@ -120,6 +120,9 @@ struct MessageLoad {
   std::map<EndpointId, Seconds> latency;  ///< by a server's place: of its longest way
 };
 
+/// Parameters of all groups, by server.
+std::vector<double> all_parameters(const ParameterStore& store);
+
 /// `parameters`: by amount and server.
 MessageLoad message_load(const ParameterStore& store, const Topology& topology, std::span<const int> workers, bool push,
                          const std::vector<std::vector<double>>& parameters);

@@ -37,7 +37,8 @@ double step_factor(const ParameterStore& store) {
   return store.worker_count() / speed;
 }
 
-/// Parameters of all groups, by server.
+}  // namespace
+
 std::vector<double> all_parameters(const ParameterStore& store) {
   std::vector<double> all(at_index(store.server_count()));
   for (const ParameterStore::KeyGroup& group : store.groups) {
@@ -45,8 +46,6 @@ std::vector<double> all_parameters(const ParameterStore& store) {
   }
   return all;
 }
-
-}  // namespace
 
 MessageLoad message_load(const ParameterStore& store, const Topology& topology, std::span<const int> workers, bool push,
                          const std::vector<std::vector<double>>& parameters) {

@@ -74,9 +74,10 @@ std::string largest_exposed(const TrainResult& train) {
 
 /// "over the network: gradient all-reduce (279 ms)": the links of the greatest sensitivity, and the longest exposure.
 std::string where_exposed(const Explanation& e) {
-  static constexpr std::array<std::pair<const char*, const char*>, 4> links = {
+  static constexpr std::array<std::pair<const char*, const char*>, 5> links = {
       {{"network bandwidth", "over the network"},
        {"NVLink", "over NVLink"},
+       {"Infinity Fabric", "over Infinity Fabric"},
        {"network latency", "by network latency"},
        {"PCIe and CPU sockets", "over PCIe"}}};
   const auto* const most =
@@ -170,9 +171,6 @@ Explanation explain(const Scenario& scenario, Result result, const std::vector<W
   }
   std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &WhatIf::speedup);
   if (e.result.train()) diagnose(scenario, e);
-  if (scenario.cluster.node.gpu.architecture.starts_with("cdna")) {
-    for (Sensitivity& s : e.sensitivities) s.resource = s.resource == "NVLink" ? "Infinity Fabric" : s.resource;
-  }
   e.critical_path = e.result.train() ? chain_of_step(*e.result.train()) : critical_path(e.result.timeline);
   if (e.result.train()) e.spread = e.result.train()->spread;
   return e;

@@ -138,38 +138,38 @@ std::string remedies_text(const Explanation& e) {
 /// Parameter servers against the fastest all-reduce, where both were predicted.
 std::string servers_text(const Explanation& e) {
   const TrainResult* servers = nullptr;
-  const TrainResult* ring = nullptr;
-  std::string ring_name = "this scenario";
+  const TrainResult* all_reduce = nullptr;
+  std::string all_reduce_name = "this scenario";
   const auto look_at = [&](const Result& result, const std::string& name) {
     const TrainResult* train = result.train();
     if (train == nullptr) return;
     if (train->parameter_server) {
       servers = servers == nullptr ? train : servers;
-    } else if (ring == nullptr) {  // the fastest change comes first
-      ring = train;
-      ring_name = name;
+    } else if (all_reduce == nullptr) {  // the fastest change comes first
+      all_reduce = train;
+      all_reduce_name = name;
     }
   };
-  look_at(e.unchanged(), ring_name);
+  look_at(e.unchanged(), all_reduce_name);
   for (const WhatIf& r : e.remedies) {
     const TrainResult* train = r.result ? r.result->train() : nullptr;
     if (train != nullptr && (train->parameter_server || r.name.find("all-reduce") != std::string::npos))
       look_at(*r.result, r.name);
   }
-  if (servers == nullptr || ring == nullptr) return "";
+  if (servers == nullptr || all_reduce == nullptr) return "";
   const ParameterServerResult& of = *servers->parameter_server;
   const Seconds bound = std::max({of.compute_bound, of.link_bound, of.server_bound});
   const char* by = bound == of.compute_bound ? "compute on the workers"
                    : bound == of.link_bound  ? "the servers' links"
                                              : "summation on the servers";
-  const bool faster = servers->samples_per_second > ring->samples_per_second;
+  const bool faster = servers->samples_per_second > all_reduce->samples_per_second;
   const std::string text = fmt::format(
       "{} parameter server{} {} than {}: {} samples/s against {}. Lower bounds: compute {} without overlap, busiest "
       "server link {}, summation {}. The bottleneck is {}. Without servers, {} of communication is exposed.",
-      of.servers, of.servers == 1 ? " is" : "s are", faster ? "faster" : "slower", ring_name,
-      format_count(servers->samples_per_second), format_count(ring->samples_per_second),
+      of.servers, of.servers == 1 ? " is" : "s are", faster ? "faster" : "slower", all_reduce_name,
+      format_count(servers->samples_per_second), format_count(all_reduce->samples_per_second),
       format_seconds(of.compute_bound), format_seconds(of.link_bound), format_seconds(of.server_bound), by,
-      format_seconds(ring->breakdown.exposed_communication));
+      format_seconds(all_reduce->breakdown.exposed_communication));
   return "\nParameter servers\n" + paragraph(text);
 }
 

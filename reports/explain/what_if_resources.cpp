@@ -136,7 +136,10 @@ std::vector<WhatIf> scaled_resources(const Scenario& scenario) {
       scale(*one.scenario, speed);
     }
   };
-  for (const ScaledResource& resource : resources) add(resource.name, resource.scale);
+  for (const ScaledResource& resource : resources) {
+    const bool links = resource.name == std::string_view("NVLink");
+    add(links ? scenario.cluster.node.gpu.link_name() : resource.name, resource.scale);
+  }
   Scenario copy = scenario;
   if (loader_of(copy) != nullptr) add(sample_preprocessing, scale_loading);
   return scaled;

@@ -217,7 +217,7 @@ std::vector<std::string> gpus_of_capability(int sm, bool nvlink) {
   for (const std::string& name : catalogue_names(list_hardware(), "gpu")) {
     const Gpu gpu = gpu_named(name);
     const bool superchip = name.starts_with("g");  // GH200 and GB200, which have processors of their own
-    if (superchip || gpu.processor || gpu.architecture.starts_with("cdna")) continue;
+    if (superchip || gpu.processor || gpu.amd()) continue;
     if (std::lround(gpu.compute_capability * 10.0) != sm) continue;
     const bool board = gpu.nvlinks > 0 && !gpu.bridged;
     ranked.emplace_back(board == nvlink ? 0 : 1, name);

@@ -76,7 +76,8 @@ plan:
 
 }  // namespace
 
-TEST_CASE("what a trainer's file has words for is the same once it is imported again, over the catalogue") {
+TEST_CASE("what a trainer's file has words for is the same once it is imported again, over the catalogue",
+          "[exhaustive]") {
   setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1);
   std::map<std::string_view, int> written;
   for (const CatalogueEntry& run : list_scenarios()) {
@@ -103,7 +104,8 @@ TEST_CASE("what a trainer's file has words for is the same once it is imported a
   for (const Exporter& exporter : exporters()) CHECK(written[exporter.word] > 20);
 }
 
-TEST_CASE("random plans of Megatron-LM and NeMo predict the same to the last digit once they are imported again") {
+TEST_CASE("random plans of Megatron-LM and NeMo predict the same to the last digit once they are imported again",
+          "[exhaustive]") {
   std::mt19937 random(60);
   for (int i = 0; i < 60; ++i) {
     const char* trainer = i % 2 == 0 ? "megatron" : "nemo";

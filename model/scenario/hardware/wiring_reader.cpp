@@ -17,11 +17,15 @@ LinkType read_link_type(const std::string& name, const Field& field, FigureLog& 
   auto result = type.filled<LinkType>();
   type.fail_if(result.collective_efficiency > 1.0, "collective_efficiency", "above 1", "a share of the bandwidth");
   result.name = name;
-  const auto stated = type.find("source");
-  const Source source = stated ? read_source(*stated)
-                               : Source{ConstantKind::assumption, fmt::format("stated in {}", field.where().text())};
-  log.add(Field(field.node(), "links." + name).mapping(keys::link_type),
-          {"bandwidth", "latency", "collective_efficiency", "gpu_bandwidth"}, source);
+  const auto source_of = [&](const std::string& figure) -> Source {
+    const auto sources = type.find("sources");
+    if (const auto own = sources ? sources->find(figure) : std::nullopt) return read_source(*own);
+    if (const auto all = sources ? sources->find("default") : type.find("source")) return read_source(*all);
+    return {ConstantKind::assumption, fmt::format("stated in {}", field.where().text())};
+  };
+  const MappingReader figures = Field(field.node(), "links." + name).mapping(keys::link_type);
+  for (const char* const figure : {"bandwidth", "latency", "collective_efficiency", "gpu_bandwidth"})
+    log.add(figures, {figure}, source_of(figure));
   return result;
 }
 

@@ -124,6 +124,7 @@ constexpr Key link_type_keys[] = {
                                      "GPU-to-GPU bandwidth between two CPU sockets, all links together.",
                                      {.together = "kind: socket"}),
     {"source", mapping(source), "an assumption", "Source of the values."},
+    {"sources", by_name(mapping(source)), "source", "Sources of the values: default, or by key."},
 };
 
 constexpr Key links_file_keys[] = {
