@@ -31,6 +31,7 @@ struct ValidateOptions {
   int anchor = 0;
   int jobs = 1;
   bool json = false;
+  bool groups = false;
   bool verbose = false;
 };
 
@@ -111,7 +112,8 @@ ExitStatus run(const ValidateOptions& options) {
   cases = with_overrides(std::move(cases), options.settings);
   const AccuracyReport report = report_on(cases, predict_cases(cases, options.fidelity, options.jobs), options);
   if (!options.picture.empty() && !report.cases.empty()) write_picture(options.picture, to_figure(report));
-  options.json ? print(to_json(report) + "\n") : print_page(to_text(report, {options.verbose}));
+  options.json ? print(to_json(report) + "\n")
+               : print_page(to_text(report, {options.verbose, options.tables.empty() && !options.groups}));
   const bool passed = report.failed.empty() && meets_bars(report, bars);
   return passed ? ExitStatus::success : ExitStatus::prediction_failed;
 }
@@ -139,6 +141,7 @@ void add_validate(CLI::App& app, ExitStatus& status) {
   add_fidelity(command, options.fidelity);
   add_jobs(command, options.jobs);
   command.add_flag("--json", options.json, "print JSON");
+  command.add_flag("--groups", options.groups, "list every group of the shipped tables");
   command.add_flag("--verbose", options.verbose, "list every case");
   add_picture(command, "-o,--output", options.picture, "draw predicted against measured values");
 }

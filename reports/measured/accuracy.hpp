@@ -107,8 +107,12 @@ AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::
 /// ±10 %. The four groups with the largest mean error are shown apart.
 Figure to_figure(const AccuracyReport& report);
 
-/// The accuracy of every group as a table, the worst cases by name, and every failed case.
-std::string to_text(const AccuracyReport& report, const TextOptions& options = {});
+struct AccuracyTextOptions {
+  bool verbose = false;   ///< every case
+  bool subjects = false;  ///< of the shipped tables: a row for each subject (subjects.hpp) instead of each group
+};
+/// The accuracy of every group as a table, and every failed case.
+std::string to_text(const AccuracyReport& report, const AccuracyTextOptions& options = {});
 
 /// `validate --json`, and the errors of a group as an object of it.
 std::string to_json(const AccuracyReport& report);

@@ -9,6 +9,7 @@
 
 #include "model/scenario/load/cases.hpp"
 #include "reports/measured/accuracy.hpp"
+#include "reports/measured/subjects.hpp"
 #include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "validate/learn/learn.hpp"
@@ -138,28 +139,74 @@ std::string pairs_section(const PairReport& pairs) {
   return text + "\n  Ranked wrongly\n\n" + wrong.text(page_indent);
 }
 
-}  // namespace
+/// Rows for groups, or for subjects (subjects.hpp), which say what was fitted to them instead of their worst case.
+class AccuracyTable {
+ public:
+  explicit AccuracyTable(bool subjects)
+      : subjects_(subjects),
+        table_(subjects ? TextTable("lrrrrl", {"measured", "n", "MAPE", "bias", "in 90 %", "fitted"})
+                        : TextTable("lrrrrrr", {"group", "n", "MAPE", "median", "bias", "in 90 %", "worst"})) {}
 
-std::string to_text(const AccuracyReport& report, const TextOptions& options) {
-  TextTable table("lrrrrrr", {"group", "n", "MAPE", "median", "bias", "in 90 %", "worst"});
-  for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
-  table.add_rule();
-  const bool both = report.times.n > 0 && report.memory.n > 0;
-  table.add_row(statistics_cells(both ? "all times" : "all", both ? report.times : report.overall));
-  for (const auto& [label, steps] : {std::pair("  training steps", true), std::pair("  kernels, collectives", false)}) {
-    std::vector<Comparison> some;
-    std::ranges::copy_if(report.cases, std::back_inserter(some), [&](const Comparison& c) {
-      return !is_memory(c.quantity) && is_of_step(c.quantity) == steps;
-    });
-    if (!some.empty() && std::cmp_less(some.size(), report.times.n)) {
-      table.add_row(statistics_cells(label, error_statistics(some)));
+  void add(const std::string& name, const ErrorStatistics& statistics, const char* fitted = "") {
+    std::vector<std::string> cells = statistics_cells(name, statistics);
+    if (subjects_) {
+      cells.erase(cells.begin() + 3);
+      cells.back() = fitted;
+    }
+    table_.add_row(std::move(cells));
+  }
+  void add_groups(const AccuracyReport& report) {
+    if (!subjects_) {
+      for (const GroupAccuracy& group : report.groups) add(group.name, group.statistics);
+      return;
+    }
+    std::string_view section;
+    for (const MeasuredSubject& subject : measured_subjects()) {
+      if (section != subject.section) table_.add_row({subject.section});
+      section = subject.section;
+      add(fmt::format("  {}", subject.title),
+          statistics_where(report,
+                           [&](const Comparison& c) { return subject_of(c.group, is_memory(c.quantity)) == &subject; }),
+          *subject.fitted == '\0' ? "blind" : subject.fitted);
     }
   }
-  if (both) table.add_row(statistics_cells("all memory", report.memory));
-  std::string text = "Predicted against measured\n\n" + table.text(page_indent) + "\n" +
+  void add_totals(const AccuracyReport& report) {
+    table_.add_rule();
+    const bool both = report.times.n > 0 && report.memory.n > 0;
+    add(both ? "all times" : "all", both ? report.times : report.overall);
+    for (const bool steps : {true, false}) {
+      const ErrorStatistics some = statistics_where(
+          report, [&](const Comparison& c) { return !is_memory(c.quantity) && is_of_step(c.quantity) == steps; });
+      if (some.n > 0 && some.n < report.times.n) add(steps ? "  training steps" : "  kernels, collectives", some);
+    }
+    if (both) add("all memory", report.memory);
+  }
+  [[nodiscard]] std::string text() const { return table_.text(page_indent); }
+
+ private:
+  static ErrorStatistics statistics_where(const AccuracyReport& report, const auto& belongs) {
+    std::vector<Comparison> some;
+    std::ranges::copy_if(report.cases, std::back_inserter(some), belongs);
+    return error_statistics(some);
+  }
+
+  bool subjects_;
+  TextTable table_;
+};
+
+}  // namespace
+
+std::string to_text(const AccuracyReport& report, const AccuracyTextOptions& options) {
+  AccuracyTable table(options.subjects);
+  table.add_groups(report);
+  table.add_totals(report);
+  std::string text = "Predicted against measured\n\n" + table.text() + "\n" +
                      paragraph(
                          "MAPE, median: absolute errors. bias: mean error; + is predicted too slow, or too much "
-                         "memory. in 90 %: coverage of the 90 % interval.");
+                         "memory. in 90 %: coverage of the 90 % interval.") +
+                     (options.subjects ? paragraph("fitted: which constants these rows fitted; blind: none. --groups "
+                                                   "lists all groups, --verbose all rows.")
+                                       : "");
   if (report.anchored > 0) {
     text += anchor_section(report);
   }

@@ -9,7 +9,7 @@
 namespace foretrain {
 
 struct TextOptions {
-  bool verbose = false;  ///< list every constant with its source; of a validation, every case
+  bool verbose = false;  ///< list every constant with its source
 };
 
 /// One prediction as a page of text, ending in a line end.

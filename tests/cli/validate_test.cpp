@@ -1,4 +1,6 @@
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -25,6 +27,21 @@ TEST_CASE("Errors are those of the table, group by group") {
   CHECK(report["cases"][0]["quantity"] == "time");
   CHECK(report["cases"][0]["measured"].get<double>() == Approx(0.010));
   CHECK(report["failed"].empty());
+}
+
+TEST_CASE("Rows of the shipped tables by subject add up to all of them") {
+  std::istringstream lines(output_of({"validate", "--fidelity", "estimate"}));
+  const std::regex row(R"(^  (  )?(\S.*?)  +([0-9]+)  .*)");
+  int subjects = 0, all = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch parts;
+    if (!std::regex_match(line, parts, row)) continue;
+    const int n = std::stoi(parts[3]);
+    if (!parts[1].matched && parts[2].str().starts_with("all ")) all += n;
+    if (parts[1].matched && parts[2] != "training steps" && parts[2] != "kernels, collectives") subjects += n;
+  }
+  CHECK(all > 7000);
+  CHECK(subjects == all);
 }
 
 TEST_CASE("A missed bar fails, a met one passes") {
