@@ -78,8 +78,9 @@ std::string diagnosis_text(const Explanation& e) {
                    f.yes() ? "◄" : ""});
   }
   std::string bottleneck = "Bottleneck: " + e.bottleneck;
-  if (!e.sensitivities.empty() && bottleneck.find(e.sensitivities.front().resource) == std::string::npos) {
-    const Sensitivity& most = e.sensitivities.front();
+  const Sensitivity most = e.sensitivities.empty() ? Sensitivity() : e.sensitivities.front();
+  const std::string link = most.resource.starts_with("network") ? "network" : most.resource;
+  if (!link.empty() && bottleneck.find(link) == std::string::npos) {
     bottleneck += fmt::format("; most sensitive to {} (elasticity {:.2f})", most.resource, most.share);
   }
   return fmt::format("\n{}\n{}  Usual remedies: {}\n", wrap(bottleneck, page_width(), 2), table.text(2),
