@@ -52,8 +52,8 @@ void add_limits(int node, const std::string& name, const Network& network, const
     if (!slow && most < std::min(slot, card) * noticed) {
       slow = true;
       limits.push_back(
-          fmt::format("{}: a transfer to another node reaches {:.3g} Gbit/s of the NIC's {:.3g} (network.transport: "
-                      "window, loss, flow_limit, streams)",
+          fmt::format("{}: one flow to another node reaches {:.3g} of the NIC's {:.3g} Gbit/s "
+                      "(cluster.network.transport: window, loss, flow_limit, streams)",
                       name, gigabits(most), gigabits(card)));
     }
   }

@@ -35,7 +35,7 @@ class SettingList {
 };
 
 void add_machines(const Cluster& cluster, SettingList& list) {
-  list.begin("Machines");
+  list.begin("Nodes");
   const auto add = [&](const Node& node, int nodes, int gpus) {
     list.add_fact("", fmt::format("{} x {}", nodes, node.name));
     const std::string some = gpus < node.gpus ? fmt::format(" ({} of {} per node)", gpus, node.gpus) : "";
@@ -125,6 +125,10 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   }
   if (plan.tensor > 1) list.add("sequence parallel", plan.sequence_parallel ? "yes" : "no", {"plan.sequence_parallel"});
   list.add("ZeRO", std::to_string(plan.zero), {"plan.zero"});
+  if (replicas_of(plan) > 1 && has_servers(plan.sync.algorithm)) {
+    list.add("parameter servers", std::to_string(plan.sync.servers), {"plan.sync.servers"});
+    list.add("server placement", std::string(name(plan.sync.placement)), {"plan.sync.placement"});
+  }
   if (plan.zero == 2 && replicas_of(plan) > 1) {
     list.add("gradients", divides_gradients(plan) ? "reduce-scattered per micro-batch" : "accumulated",
              {"plan.zero.gradients"});
@@ -173,8 +177,6 @@ void add_sync_settings(const Scenario& scenario, SettingList& list) {
   list.begin("Gradients");
   list.add("algorithm", std::string(name(sync.algorithm)), {"plan.sync.algorithm"});
   if (has_servers(sync.algorithm)) {
-    list.add("servers", std::to_string(sync.servers), {"plan.sync.servers"});
-    list.add("placement", std::string(name(sync.placement)), {"plan.sync.placement"});
     list.add("updates", std::string(name(sync.consistency)), {"plan.sync.consistency"});
   } else if (plan.zero < 3) {
     const bool stated = sync.bucket_rule.empty();
@@ -210,6 +212,14 @@ void add_training(const Scenario& scenario, const TrainWorkload& train, SettingL
     list.add("attention", std::string(name(train.attention)), {"workload.train.attention"});
   }
   list.add("execution", std::string(name(scenario.plan.execution)), {"plan.execution"});
+  if (const auto& samples = train.training_samples) {
+    const auto* text = std::get_if<TransformerConfig>(&train.model.shape);
+    const bool counts_tokens = text != nullptr && text->family != TransformerFamily::vit && !train.data;
+    list.add_known("training length",
+                   counts_tokens ? format_count(*samples * static_cast<double>(text->sequence)) + " tokens"
+                                 : format_count(*samples) + " samples",
+                   "workload.train.samples", false);
+  }
   add_sync_settings(scenario, list);
   if (!train.checkpoint || train.checkpoint->mode == Checkpoint::Mode::in_memory) return;
   list.begin("Checkpoints");

@@ -119,7 +119,7 @@ ExitStatus tell_failures(const SweepOptions& options, SweepStore& store) {
   const std::size_t failed = impossible + store.count(Reply::Kind::failure) + store.count(Reply::Kind::interrupted);
   const std::size_t left_out = options.selection.skip_impossible ? impossible : 0;
   if (failed > left_out) {
-    say(fmt::format("foretrain: {} of {} rows without prediction{}", failed - left_out, store.count(),
+    say(fmt::format("foretrain: {} of {} rows infeasible or failed{}", failed - left_out, store.count(),
                     options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why"));
   }
   const auto tell = [&](Reply::Kind kind, const char* what) {

@@ -114,6 +114,7 @@ void print_page(std::string_view page) {
   if (ascii_alone()) text = in_ascii(text);
   if (has_colours(STDOUT_FILENO)) text = coloured(text);
   std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);  // before messages on stderr
 }
 
 std::string wrapped_help(std::string_view help) {

@@ -32,7 +32,7 @@ std::string causes_text(const StepDiagnosis& d, std::size_t shown) {
   for (std::size_t i = 0, none = shown; i <= shown; ++i) {
     if (i < none && d.causes[i].likelihood < d.none) none = i;
     if (i == none) {
-      table.add_row({"", d.explained ? "none needed: prediction error" : "none: no single cause explains it", "",
+      table.add_row({"", d.explained ? "prediction error (no cause needed)" : "none: no single cause explains it", "",
                      format_seconds(d.expected), whole_percent(d.none)});
     }
     if (i == shown) break;
@@ -71,16 +71,16 @@ std::string to_text(const StepDiagnosis& d, const std::optional<TraceDiagnosis>&
   std::size_t shown = std::min(shown_causes, d.causes.size());
   while (shown > 1 && d.causes[shown - 1].likelihood < least_likelihood) --shown;
   if (shown > 0) {
-    text += fmt::format("\n{} (likelihood: fit x how often it occurs)\n{}",
-                        d.within() ? "If you still suspect a single cause" : "Single causes, severity fitted",
-                        causes_text(d, shown));
+    text +=
+        fmt::format("\n{} (likelihood = fit x prior)\n{}",
+                    d.within() ? "Possible single causes" : "Single causes, severity fitted", causes_text(d, shown));
     if (d.explained) text += "\nChecks\n" + commands_text(d, shown);
   }
   if (!d.explained && d.measured > d.high) {
     text += "\nNo single cause explains it: several add up, or the scenario describes another run\n";
   }
   if (!d.changes.empty()) {
-    text += fmt::format("\nLargest speed-ups over {}", format_seconds(d.measured));
+    text += fmt::format("\nSingle changes from the measured {}", format_seconds(d.measured));
     if (d.measured > d.high && shown > 0 && d.explained) {
       const Seconds rest = d.measured - d.causes.front().step;
       text += ", if cause 1 is right";

@@ -111,7 +111,7 @@ std::vector<std::vector<std::string>> different_settings(const std::vector<Resul
     if (std::ranges::adjacent_find(row, std::ranges::not_equal_to{}) == row.end()) continue;
     row.insert(row.begin(), capitalised(name));
     const bool counts = std::ranges::any_of(row.begin() + 1, row.end(), is_whole_number);
-    fill_gaps(row, counts ? "1" : "-");
+    fill_gaps(row, !counts ? "-" : name == "parameter servers" ? "0" : "1");
     rows.push_back(std::move(row));
   }
   return rows;
@@ -163,9 +163,8 @@ std::string comparison_text(const std::vector<Result>& results) {
     std::string sentence =
         fmt::format("[{}]: {:.3g} times the {} of [1]", i + 1, speedup.factor, both ? "samples/s" : "speed");
     if (speedup.low < speedup.high) {
-      sentence +=
-          fmt::format(" (90 % interval at most {:.3g}–{:.3g}: errors of the same framework and machines cancel)",
-                      speedup.low, speedup.high);
+      sentence += fmt::format(" (90 % interval {:.3g}–{:.3g} if errors are independent; narrower if shared)",
+                              speedup.low, speedup.high);
     }
     if (both) {
       const double gpus = gpus_of(*train) / gpus_of(*reference);

@@ -96,8 +96,8 @@ double work_of_passes(const TrainWorkload& train) {
 void diagnose(const Scenario& scenario, Explanation& e) {
   const TrainResult& train = *e.result.train();
   const Breakdown& b = train.breakdown;
-  const auto ask = [&](std::string question, double share, double limit) {
-    e.path.push_back({std::move(question), share, limit});
+  const auto ask = [&](const char* question, double share, double limit, const char* of_what = "step") {
+    e.path.push_back({question, share, limit, of_what});
     return e.path.back().yes();
   };
   for (std::size_t i = 0; i < idle_parts.size(); ++i) {
@@ -112,7 +112,7 @@ void diagnose(const Scenario& scenario, Explanation& e) {
   const double memory = share_of(e.sensitivities, "GPU memory bandwidth");
   const double arithmetic = share_of(e.sensitivities, "GPU compute");
   const double both = memory + arithmetic;
-  if (ask("memory-bound part of compute (by sensitivity)", both > 0.0 ? memory / both : 0.0, 0.5)) {
+  if (ask("memory-bound compute", both > 0.0 ? memory / both : 0.0, 0.5, "compute")) {
     e.bottleneck = "GPU memory bandwidth";
     e.advice = unused({{"compiled execution", scenario.plan.execution == ExecutionMode::eager},
                        {"FlashAttention", of->attention == AttentionKind::standard},
@@ -126,7 +126,7 @@ void diagnose(const Scenario& scenario, Explanation& e) {
       b.compute > Seconds(0.0) && peak > 0.0
           ? train.model_flops_per_second_per_gpu.value() * work_of_passes(*of) * (train.step_time / b.compute) / peak
           : 1.0;
-  if (ask("tensor cores idle while kernels run", 1.0 - use, 1.0 - least_utilisation)) {
+  if (ask("idle tensor cores", 1.0 - use, 1.0 - least_utilisation, "compute")) {
     e.bottleneck = fmt::format("low tensor-core utilisation: {} while kernels run", format_percent(use));
     e.advice = unused({{"larger micro-batches", true},
                        {"fewer tensor-parallel ranks", scenario.plan.tensor > 1},

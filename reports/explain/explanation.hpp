@@ -21,8 +21,9 @@ struct Sensitivity {
 /// One question on the way to the bottleneck.
 struct Finding {
   std::string question;
-  double share = 0.0;  ///< of the step
+  double share = 0.0;  ///< of `of`
   double limit = 0.0;  ///< above which the answer is yes
+  const char* of = "step";
   [[nodiscard]] bool yes() const { return share > limit; }
 };
 

@@ -8,6 +8,7 @@
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
 #include "reports/explain/explanation.hpp"
+#include "reports/print/number.hpp"
 #include "reports/print/table.hpp"
 #include "reports/result/largest_change.hpp"
 #include "reports/result/text.hpp"
@@ -25,7 +26,7 @@ std::string sets_of(const WhatIf& remedy) {
   return text;
 }
 
-/// Of changes that leave the work of kernels as it is: collectives that run beside them slow them.
+/// Of changes that leave the work of kernels as it is: communication that runs beside them slows them.
 std::string overlap_note(const WhatIf& remedy, const LargestChange& most) {
   const auto synchronises = [](const std::string& set) {
     return set.starts_with("plan.sync") || set.starts_with("plan.zero");
@@ -33,7 +34,26 @@ std::string overlap_note(const WhatIf& remedy, const LargestChange& most) {
   if (most.part != &Breakdown::compute || remedy.overrides.empty() ||
       !std::ranges::all_of(remedy.overrides, synchronises))
     return "";
-  return most.time < Seconds(0.0) ? " (collectives slow it less)" : " (collectives slow it more)";
+  return most.time < Seconds(0.0) ? " (less slowdown by concurrent communication)"
+                                  : " (more slowdown by concurrent communication)";
+}
+
+/// Why a change of the plan has its effect, where the step's parts do not say it.
+std::string cause_text(const WhatIf& remedy, const Result& before) {
+  if (!remedy.scenario) return "";
+  const Plan& plan = remedy.scenario->plan;
+  const auto* train = std::get_if<TrainWorkload>(&remedy.scenario->workload);
+  const auto ranks = std::ranges::find(before.settings, "plan.data", &Setting::key);
+  if (ranks != before.settings.end() && ranks->value != std::to_string(plan.data)) {
+    const bool servers = remedy.result->train()->parameter_server && before.train()->parameter_server;
+    return fmt::format("{} {} instead of {}, ", plan.data, servers ? "workers" : "data-parallel ranks", ranks->value);
+  }
+  const std::int64_t passes =
+      train == nullptr ? 1 : train->global_batch / (std::int64_t{plan.data} * train->micro_batch);
+  const bool set = !remedy.overrides.empty() && remedy.overrides.front().starts_with("plan.zero=");
+  return set && divides_gradients(plan) && passes > 1
+             ? fmt::format("a gradient reduce-scatter per micro-batch ({}), ", passes)
+             : "";
 }
 
 /// "ZeRO-1: exposed communication -164 ms": the change, and the part of the step that it changes most.
@@ -41,21 +61,30 @@ std::string change_text(const Explanation& e, const WhatIf& remedy) {
   const TrainResult *now = remedy.result->train(), *before = e.unchanged().train();
   if (now == nullptr || before == nullptr) return remedy.name;
   const LargestChange most = largest_change(*now, *before);
-  const double steps = before->samples_per_second * before->step_time / (now->samples_per_second * now->step_time);
-  return fmt::format("{}: {} {}{}{}{}", remedy.name, most.name, signed_seconds(most.time), most.also,
-                     overlap_note(remedy, most), std::abs(steps - 1.0) < 1e-3 ? "" : " for the same samples");
+  const double samples = before->samples_per_second * before->step_time.value();
+  const bool same_batch = std::abs(samples / (now->samples_per_second * now->step_time.value()) - 1.0) < 1e-3;
+  return fmt::format("{}: {}{} {}{}{}", remedy.name, cause_text(remedy, e.result), most.name, signed_seconds(most.time),
+                     most.also,
+                     same_batch ? overlap_note(remedy, most)
+                                : fmt::format(" (per {} samples)", grouped(fmt::format("{:.0f}", samples))));
 }
 
 std::string diagnosis_text(const Explanation& e) {
   if (e.path.empty()) return "";
-  TextTable table("lrlrl");
-  table.add_row({"", "share", "", "threshold", ""});
+  TextTable table("lrllrl");
+  table.add_row({"", "share", "of", "", "threshold", ""});
   for (const Finding& f : e.path) {
-    table.add_row(
-        {f.question, percent_text(f.share), f.yes() ? "above" : "below", percent_text(f.limit), f.yes() ? "◄" : ""});
+    table.add_row({f.question, percent_text(f.share), f.of, f.yes() ? "above" : "below", percent_text(f.limit),
+                   f.yes() ? "◄" : ""});
   }
-  return fmt::format("\n{}\n{}  Usual remedies: {}\n", wrap("Bottleneck: " + e.bottleneck, page_width(), 2),
-                     table.text(2), wrap(e.advice, page_width() - 18, 18));
+  std::string bottleneck = "Bottleneck: " + e.bottleneck;
+  const Sensitivity most = e.sensitivities.empty() ? Sensitivity() : e.sensitivities.front();
+  const std::string link = most.resource.starts_with("network") ? "network" : most.resource;
+  if (!link.empty() && bottleneck.find(link) == std::string::npos) {
+    bottleneck += fmt::format("; most sensitive to {} (elasticity {:.2f})", most.resource, most.share);
+  }
+  return fmt::format("\n{}\n{}  Usual remedies: {}\n", wrap(bottleneck, page_width(), 2), table.text(2),
+                     wrap(e.advice, page_width() - 18, 18));
 }
 
 /// The fidelity of everything below, where it is not the scenario's.
@@ -74,7 +103,7 @@ std::string spread_text(const Explanation& e) {
   if (!e.spread) return "";
   const bool own = e.result.train() && e.result.train()->spread;
   const std::string jitter = own ? "the scenario's jitter"
-                                 : fmt::format("assumed jitter: compute {}, network {}",
+                                 : fmt::format("illustrative, with assumed jitter: compute {}, network {}",
                                                percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
   const std::string text = fmt::format("P50 {} · P90 {} · P99 {} ({})", format_seconds(e.spread->p50),
                                        format_seconds(e.spread->p90), format_seconds(e.spread->p99), jitter);
@@ -108,7 +137,7 @@ std::string sensitivity_text(const Explanation& e) {
 
 std::string remedies_text(const Explanation& e) {
   const bool trains = e.result.train() != nullptr;
-  const std::vector<std::string> header = {trains ? "samples/s" : "speed-up", "time",
+  const std::vector<std::string> header = {trains ? "samples/s" : "speed-up", trains ? "step time" : "time",
                                            trains ? "change: part of the step that changes most" : "change"};
   TextTable better("rrl", header), worse("rrl", header);
   std::string same, impossible;
@@ -135,7 +164,7 @@ std::string remedies_text(const Explanation& e) {
   return impossible.empty() ? text : text + "\nInfeasible changes\n" + impossible;
 }
 
-/// Parameter servers against the fastest all-reduce, where both were predicted.
+/// Parameter servers against the fastest all-reduce that NCCL has, where both were predicted.
 std::string servers_text(const Explanation& e) {
   const TrainResult* servers = nullptr;
   const TrainResult* all_reduce = nullptr;
@@ -151,25 +180,30 @@ std::string servers_text(const Explanation& e) {
     }
   };
   look_at(e.unchanged(), all_reduce_name);
+  const auto of_nccl = [](const std::string& name) {
+    return name.find("all-reduce") != std::string::npos && !name.starts_with("halving") && !name.starts_with("hierar");
+  };
   for (const WhatIf& r : e.remedies) {
     const TrainResult* train = r.result ? r.result->train() : nullptr;
-    if (train != nullptr && (train->parameter_server || r.name.find("all-reduce") != std::string::npos))
-      look_at(*r.result, r.name);
+    if (train != nullptr && (train->parameter_server || of_nccl(r.name))) look_at(*r.result, r.name);
   }
   if (servers == nullptr || all_reduce == nullptr) return "";
   const ParameterServerResult& of = *servers->parameter_server;
   const Seconds bound = std::max({of.compute_bound, of.link_bound, of.server_bound});
   const char* by = bound == of.compute_bound ? "compute on the workers"
                    : bound == of.link_bound  ? "the servers' links"
-                                             : "summation on the servers";
+                                             : "the servers' CPU";
   const bool faster = servers->samples_per_second > all_reduce->samples_per_second;
-  const std::string text = fmt::format(
-      "{} parameter server{} {} than {}: {} samples/s against {}. Lower bounds: compute {} without overlap, busiest "
-      "server link {}, summation {}. The bottleneck is {}. Without servers, {} of communication is exposed.",
+  std::string text = fmt::format(
+      "{} parameter server{} {} than {}: {} samples/s against {}. Lower bounds of the step: worker compute {}, busiest "
+      "server link {}, server CPU {}. The bottleneck is {}. Without servers, {} of communication is exposed.",
       of.servers, of.servers == 1 ? " is" : "s are", faster ? "faster" : "slower", all_reduce_name,
       format_count(servers->samples_per_second), format_count(all_reduce->samples_per_second),
       format_seconds(of.compute_bound), format_seconds(of.link_bound), format_seconds(of.server_bound), by,
       format_seconds(all_reduce->breakdown.exposed_communication));
+  for (const std::string& warning : e.result.warnings) {
+    if (warning.find("one flow to another node") != std::string::npos) text += " " + warning + ".";
+  }
   return "\nParameter servers\n" + paragraph(text);
 }
 

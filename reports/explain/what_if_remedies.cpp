@@ -28,6 +28,12 @@ class Remedies {
   std::vector<WhatIf> list_ = {};
 };
 
+/// "halving-doubling" for halving_doubling.
+std::string hyphenated(std::string word) {
+  std::ranges::replace(word, '_', '-');
+  return word;
+}
+
 void add_synchronisation(const Scenario& scenario, Remedies& list) {
   const Sync& sync = scenario.plan.sync;
   const bool replicas = replicas_of(scenario.plan) > 1, servers = sync.algorithm == SyncAlgorithm::parameter_server;
@@ -45,10 +51,10 @@ void add_synchronisation(const Scenario& scenario, Remedies& list) {
   for (const char* algorithm : {"auto", "ring", "double_tree", "hierarchical", "halving_doubling"}) {
     // The other keys of parameter servers do not apply to collectives.
     const char* form = servers ? "plan.sync={{ algorithm: {} }}" : "plan.sync.algorithm={}";
-    list.add(replicas && scenario.plan.zero == 0 && algorithm != name(sync.algorithm),
-             algorithm == std::string_view("auto") ? "all-reduce chosen by NCCL"
-                                                   : fmt::format("{} all-reduce", spoken(algorithm)),
-             {fmt::format(fmt::runtime(form), algorithm)});
+    list.add(
+        replicas && scenario.plan.zero == 0 && algorithm != name(sync.algorithm),
+        algorithm == std::string_view("auto") ? "all-reduce chosen by NCCL" : hyphenated(algorithm) + " all-reduce",
+        {fmt::format(fmt::runtime(form), algorithm)});
   }
   list.add(replicas && scenario.plan.zero == 0 && !servers && scenario.plan.pipeline == 1,
            "one parameter server per node",
@@ -83,7 +89,8 @@ void add_plan(const Scenario& scenario, Remedies& list) {
   list.add(plan.pipeline > 1 && plain, "zero-bubble schedule", {"plan.schedule=zero_bubble"});
   list.add(plan.tensor > 1 && !plan.sequence_parallel, "sequence parallelism", {"plan.sequence_parallel=true"});
   list.add(plan.tensor > 1 && plan.sequence_parallel && !plan.tensor_overlap,
-           "overlap of tensor-parallel collectives with GEMMs", {"plan.tensor_overlap=true"});
+           fmt::format("overlap of tensor-parallel collectives with GEMMs (in {} chunks)", plan.tensor),
+           {"plan.tensor_overlap=true"});
   const bool neighbours = plan.tensor * plan.context * plan.expert < scenario.cluster.gpus_per_node;
   list.add(neighbours && plan.pipeline > 1 && plan.data > 1 && !scenario.where.contains("plan.order"),
            "pipeline stages on neighbouring GPUs", {"plan.order=tensor-context-expert-pipeline-data"});
@@ -110,7 +117,7 @@ void add_hardware(const Scenario& scenario, Remedies& list) {
            {"cluster.network.oversubscription=1"});
   const BytesPerSecond twice = network.nic_bandwidth * 2.0, slot = slot_of(scenario.cluster.node);
   list.add(several,
-           twice > slot ? fmt::format("2x network bandwidth (PCIe limits it to {})", format_bandwidth(slot))
+           twice > slot ? fmt::format("2x network bandwidth (then limited by PCIe, {})", format_bandwidth(slot))
                         : "2x network bandwidth",
            {fmt::format("cluster.network.nic_bandwidth={} Gbit/s", network.nic_bandwidth.value() * 16e-9)});
 }
@@ -147,7 +154,7 @@ std::vector<WhatIf> remedies(const Scenario& scenario, const Reload& reload) {
     add_loading(*train, list);
   } else if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
     for (const char* algorithm : {"auto", "ring", "double_tree", "halving_doubling", "hierarchical"}) {
-      list.add(algorithm != name(scenario.plan.sync.algorithm), fmt::format("algorithm {}", spoken(algorithm)),
+      list.add(algorithm != name(scenario.plan.sync.algorithm), "algorithm " + hyphenated(algorithm),
                {fmt::format("workload.collective.algorithm={}", algorithm)});
     }
     add_hardware(scenario, list);

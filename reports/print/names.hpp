@@ -13,9 +13,10 @@
 namespace foretrain {
 
 /// The formula of CommunicationRatio::formula, and what it leaves out.
-inline constexpr std::string_view communication_ratio_formula = "2·model/(bandwidth·batch·FLOPs)";
+inline constexpr std::string_view communication_ratio_formula =
+    "(2 · gradient bytes / ring bandwidth) / (FLOPs per GPU / peak FLOP/s)";
 inline constexpr std::string_view communication_ratio_leaves_out =
-    "the (n-1)/n of a ring, latency per message, efficiency below the peaks of links and GPUs, recomputation and "
+    "the (n-1)/n of a ring, latency per message, efficiency below the peak of GPUs, recomputation and "
     "compression. Neither counts overlap";
 
 /// "parameter server" for parameter_server.

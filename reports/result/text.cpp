@@ -33,13 +33,13 @@ std::string memory_verdict(const Result& result) {
          "\n\n";
 }
 
-/// "interval from errors seen with: unspecified framework (85 %), inter-node collectives (15 %)".
+/// "uncertainty from: unspecified framework 85 %, inter-node collectives 15 %".
 std::string uncertainty_line(const Result& result) {
   std::string text;
   for (const UncertaintyCause& cause : result.uncertainty_causes) {
     if (cause.share < 0.005) continue;
-    const std::string share = cause.share > 0.995 ? "" : fmt::format(" ({:.0f} %)", cause.share * 100.0);
-    text += fmt::format("{}{}{}", text.empty() ? "interval from errors seen with: " : ", ", cause.what, share);
+    const std::string share = cause.share > 0.995 ? "" : fmt::format(" {:.0f} %", cause.share * 100.0);
+    text += fmt::format("{}{}{}", text.empty() ? "uncertainty from: " : ", ", cause.what, share);
   }
   return text.empty() ? "" : labelled("", text);
 }
@@ -69,6 +69,12 @@ std::string use_of(const MemoryFootprint& memory) {
   return fmt::format("{} ({})", of_capacity(memory.total(), memory.capacity), verdict(memory));
 }
 
+/// "300 B tokens".
+std::string training_length(const Result& result) {
+  const auto length = std::ranges::find(result.settings, "training length", &Setting::name);
+  return length == result.settings.end() ? "" : length->value;
+}
+
 /// "exposed communication (36 % of the step, threshold 30 %)".
 std::string bottleneck_text(const TrainResult& train) {
   const auto text = [&](std::string_view name, Seconds time, const std::string& note) {
@@ -76,7 +82,8 @@ std::string bottleneck_text(const TrainResult& train) {
   };
   for (const IdlePart& part : idle_parts) {
     if (part.name == train.bottleneck)
-      return text(part.name, train.breakdown.*part.time, fmt::format(", threshold {:.0f} %", 100.0 * part.limit));
+      return text(std::ranges::find(breakdown_parts, part.time, &BreakdownPart::time)->name, train.breakdown.*part.time,
+                  fmt::format(", threshold {:.0f} %", 100.0 * part.limit));
   }
   const auto* const part = std::ranges::find(breakdown_parts, train.bottleneck, &BreakdownPart::name);
   return part == breakdown_parts.end() ? train.bottleneck : text(part->name, train.breakdown.*part->time, "");
@@ -93,10 +100,10 @@ std::string headline(const Result& result, const TrainResult& train, bool verbos
     const std::string parts = verbose ? fmt::format(" · copy {}, write {}", format_seconds(checkpoints->copy),
                                                     format_seconds(checkpoints->write))
                                       : "";
-    text += labelled(
-        "Checkpoints",
-        fmt::format("{} every {} steps · that step {}, mean {}{}", format_bytes(checkpoints->state), checkpoints->every,
-                    format_seconds(checkpoints->step_time), format_seconds(checkpoints->mean_step_time), parts));
+    text += labelled("Checkpoints",
+                     fmt::format("{} every {} steps · checkpoint step {}, mean {}{}", format_bytes(checkpoints->state),
+                                 checkpoints->every, format_seconds(checkpoints->step_time),
+                                 format_seconds(checkpoints->mean_step_time), parts));
     if (verbose && checkpoints->beside_write > train.step_time * (1.0 + 1e-6)) {
       text += labelled("", fmt::format("steps during a write over the training NICs take {}",
                                        format_seconds(checkpoints->beside_write)));
@@ -116,7 +123,7 @@ std::string headline(const Result& result, const TrainResult& train, bool verbos
     text += labelled("", "counts FLOPs of direct convolution; Winograd kernels need fewer");
   }
   if (train.time_to_train) {
-    text += labelled("Time to train", length_text(train));
+    text += labelled("Time to train", length_text(train, training_length(result)));
     if (train.cost_usd) text += labelled("Cost", cost_text(train));
   }
   if (!verbose) text += whole_training_lines(train);
@@ -233,7 +240,8 @@ std::string framework_section(const Result& result, bool verbose) {
   const auto assumed =
       std::ranges::count(train->framework_settings, ResolvedSetting::From::assumed, &ResolvedSetting::from);
   const std::string title =
-      fmt::format("Framework settings: {} of {} at their default", assumed, train->framework_settings.size());
+      fmt::format("Framework settings that apply: {}, {} at default", train->framework_settings.size(),
+                  assumed == std::ssize(train->framework_settings) ? "all" : std::to_string(assumed));
   if (!verbose) return wrap(title + " (--verbose lists all)", page_width(), 2) + "\n";
   static constexpr std::array<std::string_view, names_of<ResolvedSetting::From>.size()> decided_by = {
       "stated", "framework", "default", "--set"};

@@ -24,12 +24,12 @@ std::string interval_of(const Result& result);
 /// "(90 % interval 683–968 ms)"; the lower end loses its unit where it is the upper's.
 std::string interval(const std::string& low, const std::string& high);
 
-/// "77.9 of 85.9 GB".
+/// "77.9 of 85.9 GB = 80 GiB": GiB where they are whole.
 std::string of_capacity(Bytes used, Bytes capacity);
 
-/// "29.7 days (90 % interval 25.9–38.9 days)", "1.46 M USD (90 % interval …)", of a training whose length, and price,
-/// is stated.
-std::string length_text(const TrainResult& train);
+/// "29.7 days for 300 B tokens (90 % interval 25.9–38.9 days)", "1.46 M USD (90 % interval …)", of a training whose
+/// length, and price, is stated.
+std::string length_text(const TrainResult& train, const std::string& length = "");
 std::string cost_text(const TrainResult& train);
 
 /// Goodput and energy, a line each, for first screens.

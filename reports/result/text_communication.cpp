@@ -90,8 +90,9 @@ std::string server_section(const TrainResult& train, bool verbose) {
     table.add_row({"imbalance", fmt::format("largest shard {:.2f} x the mean", p.imbalance)});
   table.add_row({"utilisation", fmt::format("busiest link {} · busiest server CPU {}",
                                             format_percent(p.link_utilisation), format_percent(p.cpu_utilisation))});
-  table.add_row({"lower bounds", fmt::format("compute {} · link {} · server {}", format_seconds(p.compute_bound),
-                                             format_seconds(p.link_bound), format_seconds(p.server_bound))});
+  table.add_row({"lower bounds",
+                 fmt::format("worker compute {} · server link {} · server CPU {}", format_seconds(p.compute_bound),
+                             format_seconds(p.link_bound), format_seconds(p.server_bound))});
   if (p.staleness && (verbose || p.staleness->max > 0.0)) {
     const ParameterServerResult::Staleness& s = *p.staleness;
     table.add_row({"staleness", fmt::format("mean {:.1f} · P50 {:.0f} · P90 {:.0f} · P99 {:.0f} · max {:.0f} updates",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <span>
 #include <string_view>
 
@@ -115,11 +116,13 @@ std::string interval(const std::string& low, const std::string& high) {
 
 std::string of_capacity(Bytes used, Bytes capacity) {
   const std::string all = format_bytes(capacity);
-  return fmt::format("{} of {}", without_unit_of(all, format_bytes(used)), all);
+  const double gib = capacity.value() / 1073741824.0;
+  const std::string whole = gib >= 1.0 && gib == std::floor(gib) ? fmt::format(" = {:.0f} GiB", gib) : "";
+  return fmt::format("{} of {}{}", without_unit_of(all, format_bytes(used)), all, whole);
 }
 
-std::string length_text(const TrainResult& train) {
-  std::string mean = format_seconds(*train.time_to_train);
+std::string length_text(const TrainResult& train, const std::string& length) {
+  std::string mean = format_seconds(*train.time_to_train) + (length.empty() ? "" : " for " + length);
   if (!train.bill) return mean;
   return mean + " " + interval(format_seconds(train.bill->shortest), format_seconds(train.bill->longest));
 }

@@ -31,6 +31,7 @@ bool is_main(const Setting& setting) {
       "P2P",       "schedule",  "context method", "expert dispatch", "expert overlap", "sequence parallel",
       "gradients", "attention", "execution"};
   if (std::ranges::find(detailed_lines, setting.line) != detailed_lines.end()) return false;
+  if (setting.name == "training length") return false;  // beside the time to train
   return !setting.by_default || std::ranges::find(details, setting.name) == details.end();
 }
 
@@ -38,7 +39,7 @@ bool is_main(const Setting& setting) {
 std::string setting_text(const Setting& s) {
   static constexpr std::array self_naming = {"", "precision", "optimizer"};
   const bool alone = std::ranges::find(self_naming, s.name) != self_naming.end();
-  const std::string name = s.name == "global batch" ? "global" : s.name;
+  const std::string name = s.name == "global batch" ? "global" : s.name == "server placement" ? "placement" : s.name;
   const std::string text = alone ? s.value : s.value == "yes" ? name : name + " " + s.value;
   return text + (s.by_default ? "*" : "");
 }

@@ -18,12 +18,12 @@ using Json = nlohmann::ordered_json;
 constexpr std::array all_phases = {MemoryTimeline::Phase::forward, MemoryTimeline::Phase::loss,
                                    MemoryTimeline::Phase::backward, MemoryTimeline::Phase::optimizer};
 
-/// "transformer block 31 (backward) of micro-batch no. 1".
+/// "transformer block 31 (backward) of micro-batch 1".
 std::string when(const MemoryReport& report) {
   const MemoryTimeline::Moment& moment = report.timeline.moments[report.timeline.peak];
   if (moment.layer < 0) return std::string(name(moment.phase));
   const std::string number = report.block > 0 ? fmt::format(" {}", report.block) : "";
-  return fmt::format("{}{} ({}) of micro-batch no. {}", moment.layer_name, number, name(moment.phase),
+  return fmt::format("{}{} ({}) of micro-batch {}", moment.layer_name, number, name(moment.phase),
                      moment.micro_batch + 1);
 }
 
@@ -116,7 +116,7 @@ std::string to_text(const MemoryReport& report) {
   }
   text += fmt::format("Peak at: {}\n\nPeak memory per phase\n{}\n", when(report), phase_table(timeline));
   if (report.largest_micro_batch > 0) {
-    text += fmt::format("Largest micro-batch size that fits: {} (now {}); with this global batch: {}\n",
+    text += fmt::format("Largest micro-batch that fits: {} (now {}); largest that divides this batch: {}\n",
                         report.largest_micro_batch, report.micro_batch, report.largest_of_batch);
   } else {
     text += fmt::format("No micro-batch size fits (now {})\n", report.micro_batch);

@@ -32,10 +32,11 @@ std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal go
   const Seconds slower = own.step_time - other.step_time;
   if (slower < Seconds(0.0) && plan.caution > best.caution) return "waits more for groups beyond the learned runs";
   if (slower <= Seconds(0.0)) {
-    return goal != PlanGoal::time              ? "costs more"
-           : plan.excess > 1.0                 ? "exceeds the limits"
-           : plan.expected() < best.expected() ? "less simple"
-           : plan.expected() > best.expected() ? "slower on average"
+    return goal != PlanGoal::time ? "costs more"
+           : plan.excess > 1.0    ? "exceeds the limits"
+           : plan.expected() < best.expected()
+               ? fmt::format("less simple (at most {:.2g} % faster on average)", 100.0 * noise_of_runs)
+           : plan.expected() > best.expected() ? std::string("slower on average")
                                                : "equally fast";
   }
   const LargestChange most = largest_change(own, other);

@@ -104,7 +104,7 @@ std::string own_plan_text(const PlanReport& report) {
                       faster);
   if (!own.train()->memory.fits()) text = "does not fit; " + text;
   return labelled("Your scenario", text) + labelled("Changes", changes_text(best, own)) +
-         (report.with_command ? "" : labelled("All keys", "printed by --command"));
+         (report.with_command ? "" : labelled("To apply", "add --command"));
 }
 
 /// A command with the plan's keys.
@@ -125,18 +125,24 @@ std::string best_text(const PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   const TrainResult& train = best.train();
   const MemoryFootprint& memory = train.memory;
+  std::string nodes;
+  for (const Setting& setting : best.result.settings) {
+    if (setting.line == "Nodes") nodes += (nodes.empty() ? "" : " · ") + setting.value;
+  }
   std::string text = best.excess > 1.0
                          ? fmt::format("\nNo plan trains within {}; the nearest\n", describe(report.limits))
                          : "\nBest plan\n";
+  if (!nodes.empty()) text += labelled("Nodes", nodes);
   text += labelled("Plan", name_of(best)) + extras_text(report);
-  if (!best.is_measured_gpu) text += labelled("GPU", unmeasured_gpu);
-  text += labelled("Step time", format_seconds(train.step_time) + interval_of(best.result));
-  if (report.curse > least_curse) {
-    text += labelled("", fmt::format("corrected {}: the fastest of many predictions is about {:.1f} % too fast",
-                                     format_seconds(train.step_time * report.curse), 100.0 * (report.curse - 1.0)));
-  }
+  if (!best.is_measured_gpu) text += labelled("Validation", unmeasured_gpu);
+  const std::string predicted = format_seconds(train.step_time), interval = interval_of(best.result);
+  text +=
+      labelled("Step time", report.curse > least_curse ? fmt::format("{} = {} predicted{} + {:.1f} % selection bias",
+                                                                     format_seconds(train.step_time * report.curse),
+                                                                     predicted, interval, 100.0 * (report.curse - 1.0))
+                                                       : predicted + interval);
   text += own_plan_text(report);
-  text += labelled("MFU", format_percent(train.mfu));
+  text += labelled("MFU", format_percent(train.mfu) + (report.curse > least_curse ? " (of the predicted step)" : ""));
   text += labelled("Peak memory", of_capacity(memory.total(), memory.capacity));
   if (train.time_to_train) text += labelled("Time to train", length_text(train));
   if (train.time_to_train && train.cost_usd) text += labelled("Cost", cost_text(train));
@@ -187,7 +193,7 @@ std::string better_batch_text(const PlanReport& report) {
 }
 
 std::string alternatives_text(const PlanReport& report) {
-  TextTable table("rrrll", {"rank", "step time", "fastest in", "plan", "why not first"});
+  TextTable table("rrrll", {"rank", "predicted", "fastest in", "plan", "why not first"});
   std::set<PlanKind> shown{kind_of(report.ranked.front())};
   for (std::size_t i = 1; i < report.ranked.size() && shown.size() <= most_alternatives; ++i) {
     const RankedPlan& plan = report.ranked[i];

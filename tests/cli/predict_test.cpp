@@ -154,8 +154,8 @@ TEST_CASE("A GPU's memory is reported with its peak, the largest micro-batch and
   const FilterResult fits = run_program({"memory", "fit-fsdp-llama3-8b"});
   INFO(fits.errors);
   CHECK(fits.status == 0);
-  check_has(fits.output, {"Peak at: head (loss) of micro-batch no. 1", "logits and loss",
-                          "Largest micro-batch size that fits: 2 (now 2)"});
+  check_has(fits.output, {"Peak at: head (loss) of micro-batch 1", "logits and loss",
+                          "Largest micro-batch that fits: 2 (now 2)"});
   check_has(output_of({"memory", "fit-memory-7b"}), {"DOES NOT FIT", "No micro-batch size fits", "offload: optimizer"});
 }
 

@@ -174,11 +174,11 @@ TEST_CASE("Keys that change together, rows that cannot be, and the best rows on 
   CHECK(shown.status == 1);
   CHECK_THAT(shown.output, Catch::Contains("1 MB") && Catch::Contains("2 MB") && !Catch::Contains("4 MB"));
   check_has(words_of(shown.errors),
-            {"1 of 3 rows without prediction", "1 infeasible configurations", "8 ranks on 4 GPUs"});
+            {"1 of 3 rows infeasible or failed", "1 infeasible configurations", "8 ranks on 4 GPUs"});
   const FilterResult skipped = run_program(with(sweep, {"--skip-impossible", "-o", folder.file("out.csv")}));
   CHECK(skipped.status == 0);
   CHECK_THAT(words_of(skipped.errors),
-             !Catch::Contains("without prediction") && Catch::Contains("1 infeasible configurations, omitted:"));
+             !Catch::Contains("infeasible or failed") && Catch::Contains("1 infeasible configurations, omitted:"));
   CHECK(column(table_in(folder.file("out.csv")), "workload.collective.ranks") == std::vector<std::string>{"2", "4"});
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("A row that cannot be predicted says why, and the others stand") {
   const FilterResult result = run_program({"sweep", ring_of_four, "--vary", "workload.collective.ranks=4,400",
                                            "--fidelity", "estimate", "-o", folder.file("out.csv")});
   CHECK(result.status == 1);
-  CHECK_THAT(result.errors, Catch::Contains("1 of 2 rows without prediction"));
+  CHECK_THAT(result.errors, Catch::Contains("1 of 2 rows infeasible or failed"));
   const CsvTable table = table_in(folder.file("out.csv"));
   CHECK_FALSE(column(table, "predicted.time_s")[0].empty());
   CHECK(column(table, "predicted.error")[0].empty());

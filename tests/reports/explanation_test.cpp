@@ -142,7 +142,7 @@ TEST_CASE("a remedy is the scenario with its key set, or says why it cannot be")
   };
   CHECK(named("overlap of gradient reduction with the backward pass").scenario->plan.sync.overlap);
   // 200 Gbit/s are 25 GB/s, and a slot of PCIe 4 carries 26 GB/s.
-  CHECK(named("2x network bandwidth (PCIe limits it to 26.0 GB/s)").scenario->cluster.network.nic_bandwidth ==
+  CHECK(named("2x network bandwidth (then limited by PCIe, 26.0 GB/s)").scenario->cluster.network.nic_bandwidth ==
         scenario.cluster.network.nic_bandwidth * 2.0);
   CHECK_FALSE(named("2x micro-batch size").scenario);
   CHECK_THAT(named("2x micro-batch size").why_not, Catch::Contains("not divisible"));

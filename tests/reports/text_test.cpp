@@ -31,7 +31,8 @@ TEST_CASE("What few runs have is reported where they have it") {
   const std::string text = to_text(result), plain = to_text(large_step());
   for (const char* words :
        {"Parameter servers: 8 workers, 1 server\n", "largest shard 1.25 x the mean",
-        "busiest link 37.0 % · busiest server CPU 6.4 %", "compute 208 ms · link 77.3 ms · server 13.4 ms",
+        "busiest link 37.0 % · busiest server CPU 6.4 %",
+        "worker compute 208 ms · server link 77.3 ms · server CPU 13.4 ms",
         "mean 6.1 · P50 6 · P90 7 · P99 14 · max 14 updates", "44.0 s  40.0 s    10.0 %", "25.0 %"}) {
     INFO(words);
     CHECK(text.find(words) != std::string::npos);

@@ -80,7 +80,7 @@ TEST_CASE("The page of plans: the space, the best, why others lose, and the fron
   report.ranked[0].is_measured_gpu = false;
   CHECK_THAT(to_text(report),
              Catch::Contains("\n  Plan          micro-batch 1, offload optimizer\n  Without offload no plan fits\n"
-                             "  GPU           no training step of this GPU generation is measured\n"));
+                             "  Validation    no training step of this GPU generation is measured\n"));
   report.without_extras = 12.3;
   CHECK_THAT(to_text(report), Catch::Contains("\n  Without offload the best plan takes 12 times as long\n"));
   report.without_extras.reset();

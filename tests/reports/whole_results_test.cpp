@@ -46,13 +46,13 @@ TEST_CASE("The head of a step: its range and causes, chance, checkpoints, and wh
   // A single cause has no share; steps during a write of a checkpoint appear where they are longer.
   result.uncertainty_causes = {{"products", "", 0.996}};
   train.checkpoints->beside_write = Seconds(0.50000049);
-  CHECK_THAT(head_of(result), Catch::Contains("                interval from errors seen with: products\n"));
+  CHECK_THAT(head_of(result), Catch::Contains("                uncertainty from: products\n"));
   CHECK_THAT(to_text(result, TextOptions{true}), !Catch::Contains("during a write"));  // a millionth is rounding
   train.checkpoints->beside_write = Seconds(0.5000006);
   CHECK_THAT(to_text(result, TextOptions{true}),
              Catch::Contains("steps during a write over the training NICs take 500 ms\n"));
   result.uncertainty_causes = {{"products", "", 0.995}};
-  CHECK_THAT(head_of(result), Catch::Contains("seen with: products (100 %)"));
+  CHECK_THAT(head_of(result), Catch::Contains("uncertainty from: products 100 %"));
   train.memory.capacity = Bytes(0.0);
   CHECK_THAT(to_text(result), !Catch::Contains("DOES NOT FIT") && !Catch::Contains("Peak memory"));
   train.breakdown = {};

@@ -64,7 +64,7 @@ TEST_CASE("Servers are reported beside a ring, with what sets their pace", "[gol
   servers.link_bound = Seconds(0.3);
   CHECK_THAT(reported(), Catch::Contains("bottleneck is the servers' links"));
   servers.server_bound = Seconds(0.4);
-  CHECK_THAT(reported(), Catch::Contains("summation on the"));
+  CHECK_THAT(reported(), Catch::Contains("servers' CPU."));
   // The scenario has servers itself, and the ring is a remedy.
   e.result.train()->parameter_server = eight_workers();
   e.remedies.erase(e.remedies.begin());

@@ -102,7 +102,7 @@ class PlanChecks : CheckedScenario {
     fail_if(below != train->global_batch, key, "{} samples are not divisible by data {} x micro_batch {} = {}", "{4}",
             train->global_batch, plan.data, train->micro_batch, pass,
             below > 0 ? fmt::format("for example {} or {}", below, below + pass)
-                      : fmt::format("a multiple of {}, or a smaller micro_batch", pass));
+                      : fmt::format("a multiple of {} or a smaller micro_batch", pass));
     check_passes(key);
   }
 
