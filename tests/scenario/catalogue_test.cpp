@@ -94,7 +94,7 @@ TEST_CASE("Letter case, hyphens and underscores make no other name, and parts of
   CHECK_THROWS_WITH(found("bigbux"), Catch::Contains("did you mean bigbox?"));
 }
 
-TEST_CASE("A session of strangers reads the catalogue alone, and does not tell which files there are") {
+TEST_CASE("A remote client's scenario reads only the catalogue, and does not tell which files there are") {
   const TemporaryFolder folder;
   folder.write("scenarios/models/known.yaml", "{ preset: ./other.yaml }\n");
   folder.write("scenarios/models/other.yaml", "family: gpt\n");
