@@ -131,8 +131,8 @@ TEST_CASE("A catalogue file must give sources for figures that exist") {
 }
 
 TEST_CASE("Cards by name, transports and fabrics") {
-  const auto cluster = [](const std::string& network) {
-    const YamlNode document = parse_yaml("{ node: dgx-a100-80gb, nodes: 4, network: " + network + " }", "c.yaml");
+  const auto cluster = [](const std::string& network, const std::string& node = "dgx-a100-80gb") {
+    const YamlNode document = parse_yaml("{ node: " + node + ", nodes: 4, network: " + network + " }", "c.yaml");
     return read_cluster(Field(document, "cluster"));
   };
   const Cluster plain = cluster("{ nic: ethernet-100g }");
@@ -148,6 +148,12 @@ TEST_CASE("Cards by name, transports and fabrics") {
   CHECK(tcp.network.transport->streams == 4);
   CHECK(cluster("{ efficiency: 0.8, transport: { protocol: tcp } }").network.efficiency == 0.8);
   CHECK(cluster("{ transport: { protocol: infiniband } }").network.transport->link_layer == LinkLayer::infiniband);
+  // Without a protocol it changes the node's.
+  const Cluster more = cluster("{ transport: { streams: 16 } }", "p3.16xlarge");
+  CHECK(more.network.transport->streams == 16);
+  CHECK(more.network.transport->flow_limit.value() == 5e9 / 8.0);
+  CHECK(more.network.transport->mtu.value() == 9001.0);
+  CHECK_THROWS_AS(cluster("{ transport: { streams: 16 } }"), ScenarioError);
 
   const Cluster named = cluster("{ fabric: { preset: rail-optimised, oversubscription: 2 } }");
   const auto& tree = std::get<FatTree>(named.network.fabric.shape);

@@ -88,14 +88,17 @@ SourcePosition position_of_path(Field field, const std::string& path) {
   return field.where();
 }
 
-/// `transport: { protocol: tcp, mtu: 1500 B, … }`.
-Transport read_transport(const Field& field, FigureLog& log) {
+/// `transport: { protocol: tcp, mtu: 1500 B, … }`, or changes of the node's.
+Transport read_transport(const Field& field, const std::optional<Transport>& of_node, FigureLog& log) {
   const MappingReader transport = field.mapping();
-  auto result = transport.filled<Transport>();
+  const bool changes = of_node && !transport.has("protocol");
+  Transport result = changes ? *of_node : Transport{.protocol = transport["protocol"].as<Protocol>()};
+  transport.fill(result);
   const bool infiniband = result.protocol == Protocol::infiniband;
   const bool rdma = infiniband || result.protocol == Protocol::roce;
-  if (!transport.has("mtu")) result.mtu = Bytes(rdma ? 4096.0 : 1500.0);
-  if (!transport.has("link_layer")) result.link_layer = infiniband ? LinkLayer::infiniband : LinkLayer::ethernet;
+  if (!changes && !transport.has("mtu")) result.mtu = Bytes(rdma ? 4096.0 : 1500.0);
+  if (!changes && !transport.has("link_layer"))
+    result.link_layer = infiniband ? LinkLayer::infiniband : LinkLayer::ethernet;
   log.add(transport, {"mtu", "message", "window", "flow_limit", "loss"});
   if (const auto problem = check_transport(result)) transport.fail(problem->key, problem->text, problem->expected);
   return result;
@@ -177,7 +180,7 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   network.fail_if(result.oversubscription < 1.0, "oversubscription", "below 1",
                   "1 for a full fabric, 2 where half of it is missing");
   if (const auto transport = network.find("transport")) {
-    result.transport = read_transport(*transport, log);
+    result.transport = read_transport(*transport, base.transport, log);
     if (!network.has("efficiency")) result.efficiency = payload_share(*result.transport);
     transport->fail_if(result.transport->protocol == Protocol::infiniband && !infiniband_card,
                        "InfiniBand's protocol on an Ethernet card",

@@ -108,7 +108,7 @@ constexpr Key cluster_keys[] = {
 };
 
 constexpr Key transport_keys[] = {
-    needed<&Transport::protocol>("Transport protocol."),
+    member<&Transport::protocol>("Transport protocol.", {.usual = "the node's; needed where it has no transport"}),
     member<&Transport::mtu>("B", "4096 B of infiniband and roce, else 1500 B",
                             "MTU: with IP headers for TCP and UDP, payload only for InfiniBand and RoCE."),
     member<&Transport::link_layer>("Link-layer framing.", {.usual = "the protocol's"}),
