@@ -232,7 +232,7 @@ def unseen(kind, rows, ranges, times=1.0):
 def section(ranges, by_kind, all_rows, wider):
     lines = ["## Ranges", "",
              "`tests/benchmark/leave_one_out --ranges` fits `uncertainty.*` to these rows and writes this section. Rows of a fit are",
-             "predicted without their group. Coverage is the share of rows within the range. A group counts as at most eight rows.", "",
+             "predicted by estimate, without their group. Coverage is the share of rows within the range. A group counts as at most eight rows.", "",
              "| Kind | Rows | Groups | Range | Coverage | at 0.6 of the width | of left-out groups | Worst left-out group |",
              "|---|---|---|---|---|---|---|---|"]
     for kind in KINDS:
