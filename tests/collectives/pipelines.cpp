@@ -79,4 +79,6 @@ TEST_CASE(
   for (int phase = 0; phase < pairs.phases; phase += pairs.phase_run(phase).length) {
     CHECK(pairs.phase_run(phase).representative == phase + pairs.phase_run(phase).length - 1);
   }
+  CHECK(pairs.phase_run(1).length == 2);  // distances 2 and 3
+  CHECK(pairs.phase_run(1023).length == 1500 - 1024);
 }

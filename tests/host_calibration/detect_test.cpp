@@ -103,7 +103,8 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
   cpu.caches = {{1, Bytes(48 * 1024.0), 12, 1}, {2, Bytes(2097152.0), 16, 1}, {3, Bytes(307200 * 1024.0), 20, 2}};
   cpu.measured = {{"cpu.clock", "counted"}};
   const std::string file = hardware_file(cpu, Bytes(24e9));
-  CHECK_THAT(file, Catch::Contains("cpu.clock: { kind: measurement, text: \"counted\" }"));
+  CHECK_THAT(file, Catch::Contains("cpu.clock: { kind: measurement, text: \"counted\" }") &&
+                       Catch::Contains("memory: 22888 MiB"));
   const Node node = node_of_hardware_file(file);
   REQUIRE(node.cpu.hierarchy);
   CHECK_FALSE(node.cpu.hierarchy->caches[2].residence.value() > 0.0);
@@ -190,6 +191,7 @@ TEST_CASE("Walks are measured: finite, and the L1 far below memory") {
   CHECK(first > 1e-10);
   CHECK(memory < 1e-4);
   CHECK(memory > 3.0 * first);
+  CHECK(PointerChase(8192, 64, false).chase(100'000) > 1e-10);
   for (const char* access : {"read", "write", "copy"}) {
     const double time = fastest({{"working_set", "256 KiB"}, {"access", access}});
     CHECK(time > 0.0);

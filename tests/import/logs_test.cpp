@@ -77,6 +77,11 @@ TEST_CASE("where each step follows an evaluation, all count") {
   CHECK(run_of(evaluation + megatron_step(1, 1000) + evaluation + megatron_step(2, 1200)).median == Approx(1.1));
 }
 
+TEST_CASE("a step at half the rate behind a checkpoint takes one more of three steps' time") {
+  CHECK(run_of("step: 1 tps: 1,000\nSaving the checkpoint\nstep: 2 tps: 500\nstep: 3 tps: 1,000\n").checkpoint_share ==
+        Approx(1.0 / 3.0));
+}
+
 TEST_CASE("several logs make one table, whose rows lack what their log lacks") {
   std::vector<LoggedRun> runs = {run_of(megatron_step(1, 1000), "a.log"), run_of("step:  1  tps: 500\n", "b.log")};
   const std::vector<std::string> lines = split(log_table(runs, "gpt2-xl-dgx-a100", {"plan.zero=1"}), '\n');

@@ -132,6 +132,8 @@ TEST_CASE("days, money and electricity come with their uncertainty, and include 
   const LifetimeResult& lengths = result.train()->goodput->simulated;
   const double of_step = std::log(result.train()->step_time / result.uncertainty_low);
   CHECK(std::log(time / bill.shortest) == Approx(std::hypot(of_step, std::log(lengths.mean / lengths.p5))));
+  const double above = std::log(result.uncertainty_high / result.train()->step_time);
+  CHECK(std::log(bill.longest / time) == Approx(std::hypot(above, std::log(lengths.p95 / lengths.mean))));
   // Boards of 400 W at a quarter when idle, 3.3 kW beside them, a quarter more for the building.
   const Breakdown& parts = result.train()->breakdown;
   const double busy = goodput_of(result) * ((parts.compute + parts.optimizer) / result.train()->step_time);

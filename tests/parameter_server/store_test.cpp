@@ -138,6 +138,7 @@ TEST_CASE("a bound of zero is synchronous, and one beyond what is simulated is n
   CHECK(Built(small({"plan.sync.consistency=bounded(0)"})).store.consistency == Sync::Consistency::synchronous);
   CHECK(Built(small({"plan.sync.consistency=bounded(1)"})).store.consistency == Sync::Consistency::bounded);
   CHECK(Built(small({"plan.sync.consistency=bounded(33)"})).store.consistency == Sync::Consistency::asynchronous);
+  CHECK_THROWS_WITH(small({"plan.sync.consistency=bounded"}), Catch::Contains("unknown value \"bounded\""));
 }
 
 TEST_CASE("unequal workers: the slowest counts when all wait, and speeds add up when none does") {

@@ -118,6 +118,10 @@ TEST_CASE("A machine's calibration lays its constants over the base") {
   CHECK(calibration.calibrated->memory_latency.value() == Approx(310e-9));
   REQUIRE(calibration.fitted);
   CHECK(calibration.fitted->covariance[0][1] == Approx(-0.02));
+  CHECK(calibration.fitted->spread.at("matmul") == Approx(0.04));
+  YamlNode without_spread = document;
+  without_spread.erase("spread");
+  CHECK(read_calibration(Field(without_spread, "")).fitted->spread.empty());
   CHECK(calibration.constants.size() == base.constants.size());
   for (const Constant& constant : calibration.constants) {
     if (constant.name == "matmul.fixed_us") CHECK(constant.source == "here");

@@ -1,5 +1,6 @@
 #include "model/training/transfers/transfer_times.hpp"
 
+#include "model/training/transfers/known_transfers.hpp"
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"
 
@@ -29,4 +30,15 @@ TEST_CASE("The least of a transfer's groups is that on the widest links, with no
   CHECK(least({{0, 8, bytes}, {5, 13, bytes}}, groups).value() == Approx(alone.value()));
   CHECK(alone.value() > 2.0);                            // cards are slower
   CHECK(least({{0, 5, bytes}}, groups).value() == 0.0);  // of two groups: nobody's
+}
+
+TEST_CASE("A stage whole nodes behind another has its groups, one within its node has its own") {
+  const Topology topology(cluster_of(dgx1_node(), 2));
+  for (const int tensor : {8, 4}) {
+    Plan plan;
+    plan.tensor = tensor;
+    plan.pipeline = 2;
+    KnownTransfers known(topology, RankLayout(plan), true);
+    CHECK(known.groups(GroupKind::tensor, 1, topology).model_stage == (tensor == 8 ? 0 : 1));
+  }
 }
