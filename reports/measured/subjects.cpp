@@ -12,7 +12,7 @@ constexpr const char* steps = "Training steps on GPUs";
 constexpr const char* memory = "Peak GPU memory";
 constexpr const char* kernels = "Kernels";
 constexpr const char* collectives = "Collectives";
-constexpr const char* hosts = "Between CPU hosts";
+constexpr const char* hosts = "On CPU hosts: schedules, networks";
 
 constexpr MeasuredSubject subjects[] = {
     {steps, "Llama 3.1 8B, 70B, H100, bf16", "step", "dgxc-llama3.1"},
@@ -55,7 +55,7 @@ constexpr MeasuredSubject subjects[] = {
     {kernels, "attention, FA2, cuDNN", "attention", "attention-flash attention-cudnn"},
     {kernels, "attention, TensorRT-LLM", "attention", "attention"},
     {collectives, "V100, A100, 4-16 H100, from 1 MB", "in part", "nccl-v100 nccl-a100 nccl-h100"},
-    {collectives, "held-out rows of these", "", "nccl-v100-held nccl-a100-held nccl-h100-held"},
+    {collectives, "same sources, rows not fitted", "", "nccl-v100-held nccl-a100-held nccl-h100-held"},
     {collectives, "A100, H100, below 1 MB", "in part", "nccl-a100-small nccl-h100-small"},
     {collectives, "2-8 A100 to GB200, 1 KB-512 MB", "steps",
      "nccl-a100-all nccl-a100-reduce nccl-h100-all nccl-h100-reduce nccl-b200 nccl-gb200"},

@@ -200,13 +200,14 @@ std::string to_text(const AccuracyReport& report, const AccuracyTextOptions& opt
   AccuracyTable table(options.subjects);
   table.add_groups(report);
   table.add_totals(report);
-  std::string text = "Predicted against measured\n\n" + table.text() + "\n" +
-                     paragraph(
-                         "MAPE, median: absolute errors. bias: mean error; + is predicted too slow, or too much "
-                         "memory. in 90 %: coverage of the 90 % interval.") +
-                     (options.subjects ? paragraph("fitted: which constants these rows fitted; blind: none. --groups "
-                                                   "lists all groups, --verbose all rows.")
-                                       : "");
+  std::string text =
+      "Predicted against measured\n\n" + table.text() + "\n" +
+      paragraph(fmt::format("MAPE{}: absolute errors. bias: mean error; + is predicted too slow, or too much "
+                            "memory. in 90 %: coverage of the 90 % interval.{}",
+                            options.subjects ? "" : ", median",
+                            options.subjects ? " fitted: constants that were fitted to these rows; blind: "
+                                               "none. --groups lists all groups, --verbose all rows."
+                                             : ""));
   if (report.anchored > 0) {
     text += anchor_section(report);
   }
