@@ -149,7 +149,7 @@ class AccuracyTable {
 
   void add(const std::string& name, const ErrorStatistics& statistics, const char* fitted = "") {
     std::vector<std::string> cells = statistics_cells(name, statistics);
-    if (subjects_) {
+    if (subjects_ && statistics.n > 0) {
       cells.erase(cells.begin() + 3);
       cells.back() = fitted;
     }
@@ -160,13 +160,13 @@ class AccuracyTable {
       for (const GroupAccuracy& group : report.groups) add(group.name, group.statistics);
       return;
     }
+    std::map<const MeasuredSubject*, std::vector<Comparison>> by_subject;
+    for (const Comparison& c : report.cases) by_subject[subject_of(c.group, is_memory(c.quantity))].push_back(c);
     std::string_view section;
     for (const MeasuredSubject& subject : measured_subjects()) {
       if (section != subject.section) table_.add_row({subject.section});
       section = subject.section;
-      add(fmt::format("  {}", subject.title),
-          statistics_where(report,
-                           [&](const Comparison& c) { return subject_of(c.group, is_memory(c.quantity)) == &subject; }),
+      add(fmt::format("  {}", subject.title), error_statistics(by_subject[&subject]),
           *subject.fitted == '\0' ? "blind" : subject.fitted);
     }
   }

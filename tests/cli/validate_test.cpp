@@ -42,6 +42,9 @@ TEST_CASE("Rows of the shipped tables by subject add up to all of them") {
   }
   CHECK(all > 7000);
   CHECK(subjects == all);
+  // Nothing is left of a subject whose rows are all spent on factors.
+  CHECK_THAT(output_of({"validate", "--fidelity", "estimate", "--anchor", "100000"}),
+             Catch::Contains("\n    Grok-1, 8-2,048 H100                 0\n"));
 }
 
 TEST_CASE("A missed bar fails, a met one passes") {
